@@ -1,0 +1,41 @@
+# Every dependency of the project as an imported target. deploy/setup/install.sh puts them in place.
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(absl REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(GTest REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(prometheus-cpp REQUIRED COMPONENTS core pull)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+
+# LibTorch: the unpacked PyPI wheel. Its include folder carries copies of protobuf and fmt, hence SYSTEM and
+# AFTER; its CMake package demands CUDA, hence targets of our own.
+set(SLUICE_DEPS_DIR "$ENV{SLUICE_DEPS_DIR}" CACHE PATH "Folder that deploy/setup/install.sh unpacked into")
+if(NOT SLUICE_DEPS_DIR)
+  file(READ ${CMAKE_CURRENT_SOURCE_DIR}/deploy/setup/libtorch.lock _lock)
+  string(REGEX MATCH "directory=([^\n]+)" _ "${_lock}")
+  if(DEFINED ENV{XDG_CACHE_HOME})
+    set(_cache $ENV{XDG_CACHE_HOME})
+  else()
+    set(_cache $ENV{HOME}/.cache)
+  endif()
+  set(SLUICE_DEPS_DIR ${_cache}/sluice/${CMAKE_MATCH_1} CACHE PATH "" FORCE)
+endif()
+set(_torch ${SLUICE_DEPS_DIR}/torch)
+if(NOT EXISTS ${_torch}/lib/libtorch_cpu.so)
+  message(FATAL_ERROR "LibTorch is not in ${SLUICE_DEPS_DIR}. Run deploy/setup/install.sh (or make setup) first.")
+endif()
+add_library(sluice_torch INTERFACE)
+add_library(sluice::torch ALIAS sluice_torch)
+target_include_directories(sluice_torch SYSTEM INTERFACE
+  ${_torch}/include ${_torch}/include/torch/csrc/api/include)
+target_compile_definitions(sluice_torch INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
+target_link_libraries(sluice_torch INTERFACE ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so)
+target_link_options(sluice_torch INTERFACE
+  -Wl,-rpath-link,${_torch}/lib -Wl,-rpath-link,${SLUICE_DEPS_DIR}/nvidia/cu13/lib -Wl,--disable-new-dtags
+  -Wl,-rpath,${_torch}/lib -Wl,-rpath,${SLUICE_DEPS_DIR}/nvidia/cu13/lib)

@@ -1,0 +1,103 @@
+#include "core/rl/job_spec.h"
+
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+namespace sluice {
+namespace {
+
+// Collects the first broken rule of a spec.
+class Rules {
+ public:
+  void Require(bool ok, absl::string_view field, absl::string_view what) {
+    if (!ok && status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
+  }
+  void InRange(double value, double low, double high, absl::string_view field) {
+    Require(std::isfinite(value) && value >= low && value <= high, field,
+            absl::StrCat("must be between ", low, " and ", high, ", is ", value));
+  }
+  absl::Status status() const { return status_; }
+
+ private:
+  absl::Status status_;
+};
+
+void CheckReward(const RewardSpec& reward, Rules& rules) {
+  rules.Require(!reward.components.empty(), "reward.component", "at least one component is needed");
+  std::set<std::string> names;
+  for (const RewardComponentSpec& component : reward.components) {
+    rules.Require(!component.name.empty(), "reward.component.name", "must not be empty");
+    rules.Require(names.insert(component.name).second, "reward.component.name",
+                  absl::StrCat("\"", component.name, "\" is used twice"));
+    rules.InRange(component.weight, -1e6, 1e6, "reward.component.weight");
+  }
+}
+
+void CheckSampling(const SamplingSpec& sampling, Rules& rules) {
+  rules.InRange(sampling.group_size, 1, 4096, "sampling.group_size");
+  rules.InRange(sampling.params.max_new_tokens, 1, 1 << 20, "sampling.max_new_tokens");
+  rules.InRange(sampling.params.temperature, 0, 100, "sampling.temperature");
+  rules.InRange(sampling.params.top_k, 0, 1 << 24, "sampling.top_k");
+  rules.InRange(sampling.params.top_p, 1e-6, 1, "sampling.top_p");
+  rules.Require(sampling.params.stop.size() <= 16, "sampling.stop", "at most 16 texts");
+}
+
+void CheckOptimizer(const OptimizerSpec& optimizer, Rules& rules) {
+  rules.InRange(optimizer.learning_rate, 0, 10, "optimizer.adamw.learning_rate");
+  rules.InRange(optimizer.beta1, 0, 0.999999, "optimizer.adamw.beta1");
+  rules.InRange(optimizer.beta2, 0, 0.9999999, "optimizer.adamw.beta2");
+  rules.InRange(optimizer.epsilon, 1e-30, 1, "optimizer.adamw.epsilon");
+  rules.InRange(optimizer.weight_decay, 0, 10, "optimizer.adamw.weight_decay");
+  rules.InRange(static_cast<double>(optimizer.warmup_steps), 0, 1e9, "optimizer.schedule.warmup_steps");
+  rules.InRange(optimizer.final_fraction, 0, 1, "optimizer.schedule.final_fraction");
+  rules.InRange(optimizer.max_grad_norm, 0, 1e9, "optimizer.max_grad_norm");
+}
+
+void CheckStages(const JobSpec& spec, Rules& rules) {
+  rules.InRange(static_cast<double>(spec.evaluation.every_steps), 0, 1e9, "evaluation.every_steps");
+  rules.Require(spec.evaluation.file.empty() || spec.evaluation.every_steps > 0, "evaluation.every_steps",
+                "must be at least 1 when evaluation.file is given");
+  rules.Require(!spec.evaluation.file.empty() || spec.evaluation.every_steps == 0, "evaluation.file",
+                "is needed when evaluation.every_steps is given");
+  rules.InRange(spec.evaluation.samples_per_prompt, 1, 4096, "evaluation.samples_per_prompt");
+  rules.InRange(static_cast<double>(spec.checkpoint.every_steps), 1, 1e9, "checkpoint.every_steps");
+  rules.InRange(spec.checkpoint.keep, 1, 1000, "checkpoint.keep");
+  rules.Require(spec.warm_start.file.empty() == (spec.warm_start.steps == 0), "warm_start",
+                "file and steps go together");
+  rules.InRange(static_cast<double>(spec.warm_start.steps), 0, 1e7, "warm_start.steps");
+  rules.InRange(spec.warm_start.batch_size, 1, 1 << 16, "warm_start.batch_size");
+  rules.InRange(spec.warm_start.learning_rate, 0, 10, "warm_start.learning_rate");
+  rules.InRange(static_cast<double>(spec.stop_steps), 1, 1e9, "stop.steps");
+}
+
+}  // namespace
+
+absl::Status Validate(const JobSpec& spec) {
+  Rules rules;
+  rules.Require(!spec.name.empty() && spec.name.size() <= 128, "name", "must have 1 to 128 characters");
+  rules.Require(!spec.model.path.empty(), "model.path", "must name a Hugging Face directory");
+  rules.Require(!spec.prompts.file.empty(), "prompts.file", "must name a JSON Lines file");
+  rules.InRange(spec.prompts.max_tokens, 1, 1 << 20, "prompts.max_tokens");
+  CheckSampling(spec.sampling, rules);
+  CheckReward(spec.reward, rules);
+  rules.InRange(spec.grpo.clip_low, 0, 1, "algorithm.grpo.clip_low");
+  rules.InRange(spec.grpo.clip_high, 0, 100, "algorithm.grpo.clip_high");
+  rules.InRange(spec.grpo.kl_coefficient, 0, 1e3, "algorithm.grpo.kl_coefficient");
+  rules.InRange(spec.grpo.entropy_coefficient, 0, 1e3, "algorithm.grpo.entropy_coefficient");
+  rules.Require(spec.sampling.group_size >= 2, "sampling.group_size", "GRPO compares samples: at least 2 are needed");
+  CheckOptimizer(spec.optimizer, rules);
+  rules.InRange(spec.batch.groups_per_step, 1, 1 << 16, "batch.groups_per_step");
+  rules.InRange(spec.batch.micro_batch_tokens, 1, 1 << 26, "batch.micro_batch_tokens");
+  rules.InRange(spec.staleness.max_versions, 0, 1000, "staleness.max_versions");
+  CheckStages(spec, rules);
+  rules.InRange(spec.timeout.generate_seconds, 0.01, 86400, "timeout.generate_seconds");
+  rules.InRange(spec.timeout.score_seconds, 0.01, 86400, "timeout.score_seconds");
+  rules.InRange(spec.timeout.train_seconds, 0.01, 86400, "timeout.train_seconds");
+  rules.InRange(spec.timeout.load_policy_seconds, 0.01, 86400, "timeout.load_policy_seconds");
+  rules.InRange(spec.timeout.max_attempts, 1, 100, "timeout.max_attempts");
+  return rules.status();
+}
+
+}  // namespace sluice

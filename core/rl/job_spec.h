@@ -1,0 +1,133 @@
+// What a job is to do, resolved: every default filled in, everything checked (services/wire makes it from the proto
+// sluice.v1.JobSpec, whose comments give units, ranges and defaults of each field).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+enum class ModelDtype { kBF16, kF32 };
+enum class PromptTemplate { kRaw, kChat };
+
+struct ModelSpec {
+  std::string path;  // Hugging Face directory
+  ModelDtype dtype = ModelDtype::kBF16;
+};
+
+struct PromptsSpec {
+  std::string file;  // JSON Lines
+  PromptTemplate prompt_template = PromptTemplate::kRaw;
+  int32_t max_tokens = 1024;  // a longer prompt is an error
+};
+
+struct SamplingSpec {
+  int32_t group_size = 8;
+  SamplingParams params;
+};
+
+struct MathScorerSpec {};                            // numeric answer against the prompt's field "answer"
+struct RegexScorerSpec { std::string pattern; };     // 1 when the completion matches (PCRE2, partial match)
+struct ExpressionScorerSpec {};  // an arithmetic expression over the prompt's "numbers", worth its "target"
+struct LengthScorerSpec { int32_t soft_limit = 0, hard_limit = 0; };  // 0 up to soft, then linear to -1 at hard (characters)
+using ScorerSpec = std::variant<MathScorerSpec, RegexScorerSpec, ExpressionScorerSpec, LengthScorerSpec>;
+
+struct RewardComponentSpec {
+  std::string name;
+  double weight = 1;
+  ScorerSpec scorer;
+};
+struct RewardSpec {
+  std::vector<RewardComponentSpec> components;
+};
+
+enum class Aggregation { kTokenMean, kSequenceMeanTokenMean, kSequenceMeanTokenSum };
+
+struct GrpoSpec {
+  double clip_low = 0.2, clip_high = 0.2;
+  double kl_coefficient = 0;  // k3 against the frozen reference (the job's first version)
+  double entropy_coefficient = 0;
+  bool normalize_std = true;
+  Aggregation aggregation = Aggregation::kTokenMean;
+  bool filter_ties = false;  // all-tied groups are dropped_filtered instead of trained with advantage 0
+};
+
+enum class ScheduleKind { kConstant, kCosine };
+
+struct OptimizerSpec {
+  double learning_rate = 1e-6, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
+  int64_t warmup_steps = 0;
+  ScheduleKind schedule = ScheduleKind::kConstant;
+  double final_fraction = 0.1;  // of the learning rate, at the end of a cosine
+  double max_grad_norm = 1;     // 0 is off
+};
+
+struct BatchSpec {
+  int32_t groups_per_step = 32;
+  int32_t micro_batch_tokens = 8192;
+};
+
+enum class OnDeadline { kDrop, kWait };
+
+struct StalenessSpec {
+  int32_t max_versions = 1;  // 0 is synchronous
+  OnDeadline on_deadline = OnDeadline::kDrop;
+};
+
+struct EvaluationSpec {
+  std::string file;         // empty: no evaluation
+  int64_t every_steps = 0;  // also before the first and after the last step
+  int32_t samples_per_prompt = 1;
+  int32_t max_prompts = 0;  // 0: all
+};
+
+struct CheckpointSpec {
+  int64_t every_steps = 20;
+  int32_t keep = 3;
+};
+
+// A supervised stage before reinforcement: rows {"prompt", "completion"} of a file, cross-entropy on the completion.
+struct WarmStartSpec {
+  std::string file;  // empty: none
+  int64_t steps = 0;
+  int32_t batch_size = 32;  // rows
+  double learning_rate = 1e-3;
+  int64_t warmup_steps = 10;
+};
+
+struct TimeoutSpec {
+  double generate_seconds = 300;  // one group on one worker
+  double score_seconds = 60;
+  double train_seconds = 1800;  // one step, one warm-start call or one checkpoint
+  double load_policy_seconds = 300;
+  int32_t max_attempts = 3;  // of a sample; then it is quarantined
+};
+
+struct JobSpec {
+  std::string name;
+  uint64_t seed = 0;
+  ModelSpec model;
+  PromptsSpec prompts;
+  SamplingSpec sampling;
+  RewardSpec reward;
+  GrpoSpec grpo;
+  OptimizerSpec optimizer;
+  BatchSpec batch;
+  StalenessSpec staleness;
+  EvaluationSpec evaluation;
+  CheckpointSpec checkpoint;
+  WarmStartSpec warm_start;
+  TimeoutSpec timeout;
+  int64_t stop_steps = 100;
+};
+
+// Checks ranges and contradictions; the message names the field as in the proto ("sampling.group_size: ...").
+absl::Status Validate(const JobSpec& spec);
+
+}  // namespace sluice

@@ -1,0 +1,57 @@
+// The port to a rollout worker: samples completions from a policy. Implementations: the engine itself
+// (rollout/engine), the gRPC client (services/remote), a fake (tests/fakes). Thread-safe: calls may overlap.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/cancellation.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+// Completions `indices` of one prompt. The prompt is prefilled once for all of them.
+struct RolloutRequest {
+  JobId job;
+  RandomDomain domain = RandomDomain::kTraining;
+  uint64_t seed = 0;  // of the job
+  Draw draw = 0;
+  std::vector<uint32_t> indices;
+  uint32_t attempt = 0;
+  std::vector<int32_t> prompt_tokens;
+  SamplingParams sampling;
+  absl::Time deadline = absl::InfiniteFuture();
+};
+
+struct RolloutWorkerState {
+  JobId job;                                  // whose policy is loaded; empty: none
+  PolicyVersion version = kNoPolicyVersion;   // that new sequences start with
+  std::string kernel_path;
+  int32_t running = 0, queued = 0;            // sequences
+  int64_t tokens_generated = 0;               // since start
+};
+
+class RolloutWorker {
+ public:
+  virtual ~RolloutWorker() = default;
+
+  // Fetches a policy, checks every hash, then serves it to sequences that start from now on; running ones finish on
+  // the version that they started with. Returns when it is served. Loading what is served already is OK and free.
+  // DATA_LOSS on a hash mismatch (the old policy stays); ABORTED when a newer version of the job is served already.
+  virtual absl::Status LoadPolicy(const PolicyRef& policy, absl::Time deadline) = 0;
+
+  // Samples all of the request's completions; `on_trajectory` is called once for each as it finishes, never after the
+  // call returned, one call at a time. FAILED_PRECONDITION without a policy of that job; INVALID_ARGUMENT when the
+  // prompt and max_new_tokens do not fit the context; RESOURCE_EXHAUSTED when the queue is full; DEADLINE_EXCEEDED;
+  // CANCELLED. Trajectories handed over before an error are good.
+  virtual absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,
+                                const std::function<void(Trajectory)>& on_trajectory) = 0;
+
+  virtual absl::StatusOr<RolloutWorkerState> GetState() = 0;
+};
+
+}  // namespace sluice

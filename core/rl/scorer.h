@@ -1,0 +1,32 @@
+// The port to a reward service: turns completions into verdicts. Implementations: the registry's composition
+// (reward/), the gRPC client (services/remote), a fake (tests/fakes). Thread-safe.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "core/rl/job_spec.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+struct ScoreItem {
+  std::string prompt;      // text
+  std::string completion;  // text
+  std::map<std::string, std::string> fields;  // the prompt's
+};
+
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  // One verdict for each item, in order. A checker that fails gives an INFRASTRUCTURE verdict for its item only; the
+  // call itself fails only when nothing could be judged (INVALID_ARGUMENT: the spec; UNAVAILABLE; DEADLINE_EXCEEDED).
+  virtual absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
+                                                     absl::Time deadline) = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,78 @@
+// What a model is, read from config.json: hub style (rope_scaling, torch_dtype) and transformers 5 style
+// (rope_parameters, dtype). Models differ by these data, not by branches on their name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/spec/tensor.h"
+
+namespace sluice {
+
+enum class RopeKind { kDefault, kLinear, kYarn };
+
+struct RopeConfig {
+  RopeKind kind = RopeKind::kDefault;
+  double theta = 10000, factor = 1;
+  int64_t original_max_positions = 0;
+  double beta_fast = 32, beta_slow = 1;
+  double mscale = 0, mscale_all_dim = 0;  // 0: absent
+  double attention_factor = 0;            // 0: absent
+  bool truncate = true;
+};
+
+enum class RouterScore { kSoftmax, kSigmoid };
+enum class RouterGroupScore { kNone, kMax, kTopTwoSum };  // how a group of experts is scored; kNone: no groups
+
+struct MoeConfig {
+  int32_t experts = 0;  // routed; 0: a dense model
+  int32_t experts_per_token = 0, shared_experts = 0;
+  int64_t intermediate = 0;  // of one expert
+  int32_t groups = 1, groups_kept = 1;
+  RouterScore score = RouterScore::kSoftmax;
+  RouterGroupScore group_score = RouterGroupScore::kNone;
+  bool correction_bias = false;  // e_score_correction_bias takes part in the choice, not in the weights
+  bool normalize_weights = false;
+  double scaling = 1;
+};
+
+struct ModelConfig {
+  std::string model_type;
+  int64_t vocab = 0, hidden = 0, layers = 0, heads = 0, intermediate = 0, max_positions = 0;
+  double norm_epsilon = 1e-6;
+  double latent_norm_epsilon = 1e-6;  // of q_a and kv_a norms: the class default, whatever rms_norm_eps says
+  // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
+  int64_t q_lora_rank = 0;  // 0: no query compression
+  int64_t kv_lora_rank = 0, qk_nope_dim = 0, qk_rope_dim = 0, v_dim = 0;
+  bool attention_bias = false;  // biases of q_a, kv_a and o_proj
+  bool rope_interleaved = true;  // pairs (2i, 2i+1) rotate; else halves
+  RopeConfig rope;
+  MoeConfig moe;
+  std::vector<bool> moe_layer;  // by layer
+  bool tied_embeddings = false;
+  DType stored_dtype = DType::kBF16;
+  std::vector<int32_t> eos_token_ids;
+  int32_t bos_token_id = -1, pad_token_id = -1;
+
+  double SoftmaxScale() const;                 // (dn+dr)^-1/2 x mscale(factor, mscale_all_dim)^2
+  std::vector<float> RopeInverseFrequencies() const;  // [qk_rope_dim/2]; computed in double
+  float RopeAmplitude() const;                 // multiplies cos and sin
+};
+
+// Refuses, naming the field, what is missing, out of range or not supported.
+absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view config_json, absl::string_view generation_config_json = "");
+
+struct TensorShape {
+  std::string name;
+  std::vector<int64_t> shape;
+  bool always_f32 = false;  // e_score_correction_bias
+  bool trained = true;      // has a gradient
+};
+// Every tensor of the model by hub name, in a fixed order. Checkpoints must have exactly these shapes; multi-token
+// prediction layers (index >= layers) and rotary buffers in a checkpoint are skipped.
+std::vector<TensorShape> TensorTable(const ModelConfig& config);
+
+}  // namespace sluice
