@@ -1,0 +1,36 @@
+// The receiving side of a policy: reads a version through a channel and checks all of it (invariant ATTEST).
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/rl/types.h"
+#include "core/rl/weight_channel.h"
+#include "core/spec/checkpoint_dir.h"
+#include "core/spec/manifest.h"
+#include "core/spec/tensor.h"
+
+namespace sluice {
+
+struct FetchLimits {
+  int64_t manifest_bytes = int64_t{64} << 20;
+  int64_t tensor_bytes = int64_t{1} << 42;      // of all tensors together
+  int64_t model_file_bytes = int64_t{512} << 20;  // of one file
+};
+
+struct FetchedPolicy {
+  Manifest manifest;
+  TensorMap tensors;
+  ModelFiles files;
+  int64_t bytes = 0;  // received, of everything
+};
+
+// DATA_LOSS, naming what, when the manifest, a tensor or a model file is not what `policy` or the manifest says;
+// RESOURCE_EXHAUSTED above a limit; DEADLINE_EXCEEDED; or the channel's error.
+absl::StatusOr<FetchedPolicy> FetchPolicy(WeightChannel& channel, const PolicyRef& policy, absl::Time deadline,
+                                          const FetchLimits& limits = FetchLimits(),
+                                          const Clock& clock = Clock::Real());
+
+}  // namespace sluice
