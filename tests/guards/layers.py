@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""The layer guard: layers.py SOURCE_DIR BUILD_DIR
+
+Reads BUILD_DIR/targets.txt (written by cmake/SluiceTargets.cmake) and checks that
+  1. each first-party #include "a/b.h" names a header of the target itself or of one in its link closure,
+  2. no folder depends on a folder that depends on it,
+  3. x.cc includes its own x.h first (so that every header with a source is self-contained),
+  4. targets that must not know LibTorch have none in their closure, and protobuf stays in services/.
+"""
+import os
+import re
+import sys
+
+NO_TORCH = ["core_base", "core_rl", "core_spec", "core_weights", "coordinator", "reward", "sluice", "sluice-coordinator",
+            "sluice-reward"]
+PROTO_ONLY_BELOW = ("services", "tests", "proto")
+
+
+def read_targets(build):
+    targets = {}
+    for line in open(os.path.join(build, "targets.txt"), encoding="utf-8"):
+        if line.strip():
+            name, kind, folder, files, deps = line.rstrip("\n").split("|")
+            targets[name] = dict(kind=kind, folder=folder, files=[f for f in files.split(",") if f],
+                                 deps=[d for d in deps.split(",") if d])
+    return targets
+
+
+def closure(targets, name, seen=None):
+    seen = set() if seen is None else seen
+    for dep in targets.get(name, {"deps": []})["deps"]:
+        if dep not in seen:
+            seen.add(dep)
+            closure(targets, dep, seen)
+    return seen
+
+
+def includes(path):
+    text = open(path, encoding="utf-8").read()
+    return re.findall(r'^\s*#\s*include\s+([<"][^>"]+[>"])', text, re.M)
+
+
+def main():
+    source, build = sys.argv[1:3]
+    targets = read_targets(build)
+    owner, errors = {}, []
+    for name, t in targets.items():
+        for f in t["files"]:
+            if f.endswith(".h"):
+                owner.setdefault(os.path.normpath(os.path.join(t["folder"], f)), set()).add(name)
+    uses_torch = set()
+    for name, t in targets.items():
+        reachable = closure(targets, name) | {name}
+        for f in t["files"]:
+            relative = os.path.normpath(os.path.join(t["folder"], f))
+            path = os.path.join(source, relative)
+            if not os.path.exists(path):
+                continue
+            found = includes(path)
+            for include in found:
+                header = include[1:-1]
+                if header.startswith(("torch/", "ATen/", "c10/")):
+                    uses_torch.add(name)
+                if header.startswith(("sluice/v1/", "google/protobuf/", "grpc")) and not relative.startswith(PROTO_ONLY_BELOW):
+                    errors.append(f"{relative}: {header}: protobuf and gRPC are only for services/")
+                if include[0] == '"' and header in owner and not owner[header] & reachable:
+                    errors.append(f"{relative}: {header} belongs to {sorted(owner[header])}, which {name} does not link")
+                if include[0] == '"' and os.path.exists(os.path.join(source, header)) and header not in owner \
+                        and not header.startswith("tests/"):
+                    errors.append(f"{relative}: {header} belongs to no target (add it to HDRS)")
+            own = relative[:-3] + ".h"
+            if relative.endswith(".cc") and os.path.exists(os.path.join(source, own)) and found[:1] != [f'"{own}"']:
+                errors.append(f"{relative}: its first include must be \"{own}\"")
+    for name in NO_TORCH:
+        if name not in targets:
+            errors.append(f"target {name} is missing")
+        for t in sorted((closure(targets, name) | {name}) & uses_torch):
+            errors.append(f"{name} must not know LibTorch but reaches {t}")
+    edges = {}
+    for name, t in targets.items():
+        if t["kind"] != "test":
+            for dep in t["deps"]:
+                if dep in targets and targets[dep]["folder"] != t["folder"]:
+                    edges.setdefault(t["folder"], set()).add(targets[dep]["folder"])
+    for a in sorted(edges):
+        for b in sorted(edges[a]):
+            seen, todo = set(), [b]
+            while todo:
+                for c in edges.get(todo.pop(), ()):
+                    if c not in seen:
+                        seen.add(c)
+                        todo.append(c)
+            if a in seen:
+                errors.append(f"folder cycle: {a} -> {b} -> ... -> {a}")
+    for e in errors:
+        print(e)
+    print(f"{len(targets)} targets, {len(owner)} headers, {len(errors)} errors")
+    return 1 if errors or not targets else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
