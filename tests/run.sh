@@ -1,9 +1,23 @@
 #!/usr/bin/env bash
-# Runs every test of a build folder: tests/run.sh BUILD [ctest arguments]. What had to be skipped is named at the end.
+# Runs every test of a build folder: tests/run.sh BUILD [ctest arguments].
+# Parity tests need the oracle beside the project (../shared/oracle). Where it is absent they are skipped by name, and the
+# closing lines say so.
 set -uo pipefail
-build=$1; shift
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd)
+shift
+shared=$here/../../shared
+if [ -d "$shared/oracle" ]; then
+  "$here/parity/oracle.sh" "$shared/oracle" "$build/oracle" || exit 1
+  export SLUICE_ORACLE_DIR=$build/oracle
+else
+  echo "parity tests will be skipped: $shared/oracle is not there"
+fi
+[ -d "$shared/data" ] && export SLUICE_DATA_DIR=$shared/data
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 ctest --test-dir "$build" --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
 rc=${PIPESTATUS[0]}
+skipped=$(grep -cE '\(Skipped\)|Skipped$' "$log")
+[ "$skipped" = 0 ] || echo "$skipped lines name skipped tests"
 exit "$rc"

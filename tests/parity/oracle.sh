@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Makes the oracle's checkpoints and reference values: oracle.sh ORACLE_SOURCE OUT
+# ORACLE_SOURCE holds make_checkpoint.py and make_reference.py; its Python environment goes to the cache folder of
+# deploy/setup. Idempotent. Prints nothing when all is there.
+set -euo pipefail
+source_dir=$1 out=$2
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/sluice
+pins=$(sha256sum "$source_dir/requirements.txt" | cut -c1-12)
+venv=$cache/oracle-$pins
+cuda=/usr/local/cuda
+if [ ! -e "$venv/.complete" ]; then
+  echo "== setting up the oracle's Python environment"
+  rm -rf "$venv"
+  mkdir -p "$cache"
+  python3 -m venv "$venv"
+  if ls "$cuda"/lib64/libcublas.so.13 >/dev/null 2>&1; then  # the wheel can go without its 2 GB of CUDA libraries
+    "$venv/bin/pip" install --quiet --no-deps "$(grep '^torch==' "$source_dir/requirements.txt")"
+    "$venv/bin/pip" install --quiet typing_extensions filelock sympy networkx fsspec \
+      nvidia-cufile nvidia-cusparselt-cu13 nvidia-nvshmem-cu13 2>/dev/null
+    grep -v '^torch==' "$source_dir/requirements.txt" | grep -v '^#' >"$venv/rest.txt"
+    "$venv/bin/pip" install --quiet -r "$venv/rest.txt" 2>/dev/null
+  else
+    "$venv/bin/pip" install --quiet -r "$source_dir/requirements.txt"
+  fi
+  touch "$venv/.complete"
+fi
+export LD_LIBRARY_PATH=$cuda/lib64:$cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+mkdir -p "$out"
+ln -sfn "$venv/bin/python" "$out/python"
+make_one() {  # NAME, then options of make_checkpoint.py
+  local name=$1
+  shift
+  [ -e "$out/$name/.complete" ] && return
+  echo "== oracle checkpoint $name"
+  rm -rf "${out:?}/$name"
+  "$venv/bin/python" "$source_dir/make_checkpoint.py" --out "$out/$name" "$@" >/dev/null
+  "$venv/bin/python" "$source_dir/make_reference.py" "$out/$name" >/dev/null
+  touch "$out/$name/.complete"
+}
+for preset in mla-dense v2-lite v2 v3 moonlight; do make_one "$preset" --preset "$preset" --seed 1; done
+make_one v3-variation --preset v3 --seed 5 --style v5 --shards 3 --mtp
