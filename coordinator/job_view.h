@@ -1,0 +1,78 @@
+// Jobs and workers as clients see them: plain values, one for each field of sluice.v1.Job and WorkerStatus.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/rl/job_spec.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+enum class JobState { kPending, kWarmingUp, kRunning, kPaused, kSucceeded, kFailed, kCancelled };
+// "pending", "warming_up", "running", "paused", "succeeded", "failed", "cancelled".
+const char* JobStateName(JobState state);
+bool IsTerminal(JobState state);
+
+struct EvaluationView {
+  int64_t step = 0;  // steps trained before it
+  PolicyVersion version = kNoPolicyVersion;
+  double reward = 0;    // mean over samples with a reward
+  double accuracy = 0;  // share of them that are CORRECT
+  int64_t samples = 0;  // with a reward
+  double mean_tokens = 0;
+  std::map<std::string, double> accuracy_by_kind;  // by the prompts' field "kind"
+};
+
+struct JobEventView {
+  absl::Time time;
+  std::string text;  // one line
+};
+
+struct StepRecordView {
+  int64_t step = 0;  // from 1; 0: no step yet
+  PolicyVersion version = kNoPolicyVersion;
+  std::map<std::string, double> metrics;
+  absl::Time time;
+};
+
+struct JobView {
+  JobId job;
+  JobSpec spec;
+  JobState state = JobState::kPending;
+  int64_t step = 0;
+  PolicyVersion version = kNoPolicyVersion;
+  int64_t warm_start_step = 0;
+  StepRecordView last_step;
+  Ledger ledger;
+  std::string waiting_for, error;
+  std::vector<EvaluationView> evaluations;  // oldest first
+  std::vector<JobEventView> events;         // the last 100, oldest first
+  absl::Time create_time;
+  absl::Time end_time = absl::InfiniteFuture();  // InfiniteFuture: has not ended
+  int64_t max_staleness = 0;                     // versions
+  int64_t exact_compared = 0;                    // tokens
+  double exact_max_difference = 0;
+  uint64_t revision = 0;  // rises with each change of this view; from 1
+};
+
+struct WorkerView {
+  std::string name, address;
+  std::string role;  // "rollout", "reward" or "learner"
+  bool alive = false;
+  PolicyVersion version = kNoPolicyVersion;  // that a rollout worker serves
+  int32_t in_flight = 0;                     // requests under way
+  int64_t tokens_generated = 0;              // that reached the coordinator since the worker registered
+};
+
+struct SampleView {
+  ScoredSample sample;
+  std::string prompt, prompt_uid;
+  std::string ledger_column;  // of an evaluation's sample: empty
+  int64_t step = 0;           // that trained on it, or before which it was evaluated; 0: none
+};
+
+}  // namespace sluice
