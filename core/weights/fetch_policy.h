@@ -16,7 +16,7 @@ namespace sluice {
 
 struct FetchLimits {
   int64_t manifest_bytes = int64_t{64} << 20;
-  int64_t tensor_bytes = int64_t{1} << 42;      // of all tensors together
+  int64_t tensor_bytes = int64_t{1} << 42;        // of all tensors together
   int64_t model_file_bytes = int64_t{512} << 20;  // of one file
 };
 
@@ -27,10 +27,10 @@ struct FetchedPolicy {
   int64_t bytes = 0;  // received, of everything
 };
 
-// DATA_LOSS, naming what, when the manifest, a tensor or a model file is not what `policy` or the manifest says;
-// RESOURCE_EXHAUSTED above a limit; DEADLINE_EXCEEDED; or the channel's error.
-absl::StatusOr<FetchedPolicy> FetchPolicy(WeightChannel& channel, const PolicyRef& policy, absl::Time deadline,
-                                          const FetchLimits& limits = FetchLimits(),
+// DATA_LOSS, naming what, when the manifest, a tensor or a model file is not what `policy` or the manifest
+// says; RESOURCE_EXHAUSTED above a limit; DEADLINE_EXCEEDED; or the channel's error.
+absl::StatusOr<FetchedPolicy> FetchPolicy(WeightChannel& channel, const PolicyRef& policy,
+                                          absl::Time deadline, const FetchLimits& limits = FetchLimits(),
                                           const Clock& clock = Clock::Real());
 
 }  // namespace sluice

@@ -2,10 +2,11 @@
 //
 //   ROOT/<job>/files/<name>                    the model's small files, the same for all versions of a job
 //   ROOT/<job>/versions/<version>/manifest.json
-//   ROOT/<job>/versions/<version>/tensors.bin  the tensors' bytes, one after the other in the manifest's order
+//   ROOT/<job>/versions/<version>/tensors.bin  the tensors' bytes, one after the other in the manifest's
+//   order
 //
-// A version appears by one rename after everything in it is durable: after a crash it is there whole or not at all.
-// One process publishes and prunes a job; any number read. Thread-safe.
+// A version appears by one rename after everything in it is durable: after a crash it is there whole or not
+// at all. One process publishes and prunes a job; any number read. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,11 @@ namespace sluice {
 class PolicyStore final : public WeightChannel {
  public:
   // Makes `root` where it is missing. `clock` is what deadlines are measured by.
-  static absl::StatusOr<std::unique_ptr<PolicyStore>> Open(const std::string& root, Clock& clock = Clock::Real());
+  static absl::StatusOr<std::unique_ptr<PolicyStore>> Open(const std::string& root,
+                                                           Clock& clock = Clock::Real());
 
-  // Makes a version durable. The returned ref names the content; its source is the store's root. Publishing the same
-  // content again is OK and gives the same ref; ALREADY_EXISTS when the version has other content;
+  // Makes a version durable. The returned ref names the content; its source is the store's root. Publishing
+  // the same content again is OK and gives the same ref; ALREADY_EXISTS when the version has other content;
   // FAILED_PRECONDITION when the model's files differ from those of the job's other versions.
   absl::StatusOr<PolicyRef> Publish(const JobId& job, PolicyVersion version, PolicyVersion parent,
                                     const TensorMap& tensors, const ModelFiles& files);
@@ -47,13 +49,17 @@ class PolicyStore final : public WeightChannel {
   absl::StatusOr<PolicyRef> Lookup(const JobId& job, PolicyVersion version) const;
   // Rising; empty for an unknown job.
   absl::StatusOr<std::vector<PolicyVersion>> ListVersions(const JobId& job) const;
-  // Removes all versions of the job that are not in `keep`. Reads under way of a removed one may fail with NOT_FOUND.
+  // Removes all versions of the job that are not in `keep`. Reads under way of a removed one may fail with
+  // NOT_FOUND.
   absl::Status Prune(const JobId& job, const std::set<PolicyVersion>& keep);
 
-  absl::StatusOr<std::string> ReadManifest(const JobId& job, PolicyVersion version, absl::Time deadline) override;
-  absl::Status ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor, absl::Time deadline,
+  absl::StatusOr<std::string> ReadManifest(const JobId& job, PolicyVersion version,
+                                           absl::Time deadline) override;
+  absl::Status ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor,
+                          absl::Time deadline,
                           const std::function<absl::Status(absl::string_view)>& on_chunk) override;
-  absl::StatusOr<std::string> ReadModelFile(const JobId& job, const std::string& name, absl::Time deadline) override;
+  absl::StatusOr<std::string> ReadModelFile(const JobId& job, const std::string& name,
+                                            absl::Time deadline) override;
 
  private:
   // Where each tensor lies in tensors.bin.

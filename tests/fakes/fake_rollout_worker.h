@@ -1,6 +1,6 @@
-// A RolloutWorker without a model: tokens are a pure function of the request's random key, failures are scripted.
-// Thread-safe. Keeps the port's contract (tests/contract/rollout_worker_contract.h) as far as a worker without weights
-// can.
+// A RolloutWorker without a model: tokens are a pure function of the request's random key, failures are
+// scripted. Thread-safe. Keeps the port's contract (tests/contract/rollout_worker_contract.h) as far as a
+// worker without weights can.
 #pragma once
 
 #include <algorithm>
@@ -74,10 +74,12 @@ class FakeRolloutWorker final : public RolloutWorker {
       load_failures_.pop_front();
       return failure;
     }
-    if (policy.job.empty() || policy.version < 0) return absl::InvalidArgumentError("policy: job or version is missing");
+    if (policy.job.empty() || policy.version < 0)
+      return absl::InvalidArgumentError("policy: job or version is missing");
     if (clock().Now() > deadline) return absl::DeadlineExceededError("loading the policy");
     if (policy.job == policy_.job && policy.version < policy_.version) {
-      return absl::AbortedError(absl::StrCat("version ", policy_.version, " is served; asked for ", policy.version));
+      return absl::AbortedError(
+          absl::StrCat("version ", policy_.version, " is served; asked for ", policy.version));
     }
     if (policy == policy_) return absl::OkStatus();
     policy_ = policy;
@@ -138,10 +140,13 @@ class FakeRolloutWorker final : public RolloutWorker {
     if (request.indices.empty()) return absl::InvalidArgumentError("indices: none");
     if (request.prompt_tokens.empty()) return absl::InvalidArgumentError("prompt_tokens: none");
     for (int32_t token : request.prompt_tokens) {
-      if (token < 0 || token >= options_.vocab) return absl::InvalidArgumentError("prompt_tokens: not in the vocabulary");
+      if (token < 0 || token >= options_.vocab)
+        return absl::InvalidArgumentError("prompt_tokens: not in the vocabulary");
     }
-    if (request.sampling.max_new_tokens < 1) return absl::InvalidArgumentError("sampling.max_new_tokens: below 1");
-    if (static_cast<int64_t>(request.prompt_tokens.size()) + request.sampling.max_new_tokens > options_.max_positions) {
+    if (request.sampling.max_new_tokens < 1)
+      return absl::InvalidArgumentError("sampling.max_new_tokens: below 1");
+    if (static_cast<int64_t>(request.prompt_tokens.size()) + request.sampling.max_new_tokens >
+        options_.max_positions) {
       return absl::InvalidArgumentError("prompt and max_new_tokens do not fit the context");
     }
     if (running_ >= options_.max_calls) return absl::ResourceExhaustedError("the queue is full");
@@ -155,7 +160,8 @@ class FakeRolloutWorker final : public RolloutWorker {
       if (clock().Now() > request.deadline) return absl::DeadlineExceededError("generating");
       absl::MutexLock lock(&mu_);
       // A CancelToken wakes nobody, hence the short turns.
-      if (mu_.AwaitWithTimeout(absl::Condition(+[](bool* blocked) { return !*blocked; }, &blocked_),
+      if (mu_.AwaitWithTimeout(absl::Condition(
+                                   +[](bool* blocked) { return !*blocked; }, &blocked_),
                                absl::Milliseconds(1))) {
         break;
       }
