@@ -1,19 +1,19 @@
 // A flag that one side raises and any number of sides watch. Copies share the flag. Thread-safe.
 #pragma once
 
-#include <atomic>
-#include <memory>
+#include <stop_token>
 
 namespace sluice {
 
 class CancelToken {
  public:
-  CancelToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
-  void Cancel() const { flag_->store(true, std::memory_order_release); }
-  bool cancelled() const { return flag_->load(std::memory_order_acquire); }
+  void Cancel() const { source_.request_stop(); }
+  bool cancelled() const { return source_.stop_requested(); }
+  // For std::stop_callback: runs something in the thread that cancels, at once.
+  std::stop_token stop_token() const { return source_.get_token(); }
 
  private:
-  std::shared_ptr<std::atomic<bool>> flag_;  // shared: every copy is the same flag
+  mutable std::stop_source source_;  // every copy refers to the same state
 };
 
 }  // namespace sluice

@@ -1,0 +1,47 @@
+// Threads for work that blocks, so that gRPC's own threads never do. A thread is started when a task finds
+// none idle, up to a limit; further tasks wait in a queue with a limit. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+
+namespace sluice {
+
+struct ExecutorOptions {
+  int max_threads = 64;
+  size_t max_queued = 1024;
+};
+
+class Executor {
+ public:
+  explicit Executor(const ExecutorOptions& options = {});
+  // Stops as Stop() does.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // RESOURCE_EXHAUSTED when the queue is full, UNAVAILABLE after Stop(); the task is not run then.
+  absl::Status Schedule(std::function<void()> task);
+  // Takes no more tasks, runs those that are queued, joins all threads. Not from a task.
+  void Stop();
+
+ private:
+  void Work();
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || !queue_.empty(); }
+
+  const ExecutorOptions options_;
+  absl::Mutex mu_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mu_);
+  int idle_ ABSL_GUARDED_BY(mu_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace sluice

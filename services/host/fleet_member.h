@@ -1,0 +1,64 @@
+// A worker's membership in the fleet: registers with the coordinator, renews the lease at a third of its
+// length, and registers again when the coordinator was away or refuses. Runs on a thread of its own until
+// Stop. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/base/cancellation.h"
+#include "grpcpp/grpcpp.h"
+#include "sluice/v1/fleet.grpc.pb.h"
+
+namespace sluice {
+
+struct FleetMemberOptions {
+  std::string name;  // "rollout-0"
+  v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;
+  std::string address;  // where this worker serves
+  absl::Duration min_backoff = absl::Milliseconds(100);
+  absl::Duration max_backoff = absl::Seconds(5);
+  absl::Duration call_timeout = absl::Seconds(5);
+};
+
+class FleetMember {
+ public:
+  // The channel leads to the coordinator.
+  FleetMember(std::shared_ptr<grpc::Channel> coordinator, FleetMemberOptions options);
+  ~FleetMember();
+  FleetMember(const FleetMember&) = delete;
+  FleetMember& operator=(const FleetMember&) = delete;
+
+  // Of the last registration; 0 before the first.
+  uint64_t epoch() const;
+  // Whether registered by `deadline`, for tests and for roles that need it.
+  bool AwaitRegistered(absl::Time deadline) const;
+  // Interrupts the call under way and joins the thread. Idempotent.
+  void Stop();
+
+ private:
+  void Run();
+  // One registration; on success the time to wait before renewing.
+  absl::StatusOr<absl::Duration> Register();
+  absl::StatusOr<absl::Duration> Renew();
+  // False when stopped meanwhile.
+  bool Sleep(absl::Duration duration);
+  bool stopping() const;
+
+  const std::unique_ptr<v1::FleetService::Stub> stub_;
+  const FleetMemberOptions options_;
+  const std::string incarnation_;  // of this process
+  CancelToken cancel_;
+  mutable absl::Mutex mu_;
+  uint64_t epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace sluice

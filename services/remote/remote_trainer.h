@@ -1,0 +1,49 @@
+// A learner in another process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/rl/trainer.h"
+#include "services/remote/peer.h"
+#include "sluice/v1/learner.grpc.pb.h"
+
+namespace sluice {
+
+struct RemoteTrainerOptions {
+  // Of calls that train, open, checkpoint or export; the job's timeout.train_seconds replaces it when a job
+  // is opened.
+  absl::Duration train_timeout = absl::Minutes(30);
+  // Of handing over a group and of listing checkpoints.
+  absl::Duration short_timeout = absl::Seconds(60);
+  // Ends the call under way and every later one.
+  CancelToken cancel;
+};
+
+class RemoteTrainer final : public Trainer {
+ public:
+  explicit RemoteTrainer(Peer peer, RemoteTrainerOptions options = {});
+
+  absl::StatusOr<TrainerState> Open(const JobId& job, const JobSpec& spec) override;
+  absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
+                                        absl::Span<const SupervisedExample> batch) override;
+  absl::StatusOr<PolicyRef> PublishFirst(const JobId& job) override;
+  // RESOURCE_EXHAUSTED for a group over 4 MiB.
+  absl::Status AddGroup(const JobId& job, PolicyVersion version, const Group& group) override;
+  absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version,
+                                  absl::Span<const Draw> draws) override;
+  absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override;
+  absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
+  absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) override;
+
+ private:
+  absl::Time TrainDeadline() const;
+  absl::Time ShortDeadline() const;
+
+  const Peer peer_;
+  RemoteTrainerOptions options_;
+  const std::unique_ptr<v1::LearnerService::Stub> stub_;
+};
+
+}  // namespace sluice

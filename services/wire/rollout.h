@@ -1,0 +1,17 @@
+// Rollout requests and states across the wire (sluice/v1/rollout.proto). Pure.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "core/rl/rollout_worker.h"
+#include "sluice/v1/rollout.pb.h"
+
+namespace sluice {
+
+// The deadline is not in the message: it is the call's.
+v1::GenerateRequest ToProto(const RolloutRequest& request);
+absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto);
+
+v1::GetRolloutStateResponse ToProto(const RolloutWorkerState& state);
+absl::StatusOr<RolloutWorkerState> FromProto(const v1::GetRolloutStateResponse& proto);
+
+}  // namespace sluice
