@@ -1,10 +1,10 @@
-// The forward operations of the model, one for engine and learner alike. Plain row-major float32 in and out, weights
-// bf16 or float32, float32 accumulation.
+// The forward operations of the model, one for engine and learner alike. Plain row-major float32 in and out,
+// weights bf16 or float32, float32 accumulation.
 //
-// Invariant INVARIANT: each kernel computes a row by a fixed sequence of operations, whatever other rows are in the
-// call, whatever the threads, the batch or the chunk. Linear: one accumulator per output, fused multiply-adds in rising
-// k. Other reductions: 16 lanes filled in turn, then a fixed tree. The processor's path (KernelPath) is chosen once per
-// process; paths may differ from each other in rounding.
+// Invariant INVARIANT: each kernel computes a row by a fixed sequence of operations, whatever other rows are
+// in the call, whatever the threads, the batch or the chunk. Linear: one accumulator per output, fused
+// multiply-adds in rising k. Other reductions: 16 lanes filled in turn, then a fixed tree. The processor's
+// path (KernelPath) is chosen once per process; paths may differ from each other in rounding.
 //
 // `pool` may be null (one thread). Thread-safe: no state besides the chosen path.
 #pragma once
@@ -41,12 +41,12 @@ class PackedMatrix {
 };
 
 // y[r, o] = sum_i x[r, i] w[o, i] (+ bias[o] added last when not null). Strides in floats.
-void Linear(const float* x, int64_t rows, int64_t x_stride, const PackedMatrix& w, const float* bias, float* y,
-            int64_t y_stride, ThreadPool* pool);
+void Linear(const float* x, int64_t rows, int64_t x_stride, const PackedMatrix& w, const float* bias,
+            float* y, int64_t y_stride, ThreadPool* pool);
 
 // y = x / sqrt(mean(x^2) + epsilon) * weight, per row of `dim` (Zhang & Sennrich 2019, eq. 4). y may be x.
-void RmsNorm(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight, float epsilon, float* y,
-             int64_t y_stride);
+void RmsNorm(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight, float epsilon,
+             float* y, int64_t y_stride);
 
 // y = silu(gate) * up over n values, silu(g) = g / (1 + exp(-g)). y may be gate.
 void SwiGlu(const float* gate, const float* up, int64_t n, float* y);
@@ -55,17 +55,18 @@ void SwiGlu(const float* gate, const float* up, int64_t n, float* y);
 void Add(const float* x, int64_t n, float* y);
 void AddScaled(const float* x, float scale, int64_t n, float* y);
 
-// Rotary embedding (Su et al. 2021) of `heads` vectors of `dim` per row, at row r: x + r*row_stride + h*head_stride, in
-// place. cos/sin [rows, dim/2] come from RopeCosSin. Interleaved input pairs (2i, 2i+1); the output always has first
-// halves then second halves, for q and k alike.
-void RopeCosSin(absl::Span<const int32_t> positions, absl::Span<const float> inverse_frequencies, float amplitude,
-                float* cos, float* sin);
+// Rotary embedding (Su et al. 2021) of `heads` vectors of `dim` per row, at row r: x + r*row_stride +
+// h*head_stride, in place. cos/sin [rows, dim/2] come from RopeCosSin. Interleaved input pairs (2i, 2i+1);
+// the output always has first halves then second halves, for q and k alike.
+void RopeCosSin(absl::Span<const int32_t> positions, absl::Span<const float> inverse_frequencies,
+                float amplitude, float* cos, float* sin);
 void ApplyRope(float* x, int64_t rows, int64_t row_stride, int64_t heads, int64_t head_stride, int64_t dim,
                const float* cos, const float* sin, bool interleaved);
 
-// Absorbed multi-head latent attention (DeepSeek-V2, section 2.1.2): every query head attends to the same cached
-// vectors [latent (c) ; k_pe (dr)], of which the latent is also the value. The cache is in blocks of kBlockTokens rows
-// of width c+dr; block b holds positions [64 b, 64 b + 64). Blocks are combined in rising order with a running maximum.
+// Absorbed multi-head latent attention (DeepSeek-V2, section 2.1.2): every query head attends to the same
+// cached vectors [latent (c) ; k_pe (dr)], of which the latent is also the value. The cache is in blocks of
+// kBlockTokens rows of width c+dr; block b holds positions [64 b, 64 b + 64). Blocks are combined in rising
+// order with a running maximum.
 constexpr int64_t kBlockTokens = 64;
 struct AttentionRow {
   const float* const* blocks = nullptr;  // blocks[b]: [kBlockTokens, c+dr], row-major
@@ -77,23 +78,25 @@ void MlaAttention(const float* q, absl::Span<const AttentionRow> rows, int64_t h
 // Gradients, for the learner. d_blocks[b] of a row is where the gradient of its block b is added, or null.
 // Rows are handled in order, so sums into shared blocks have a fixed order. d_q is overwritten.
 void MlaAttentionBackward(const float* q, absl::Span<const AttentionRow> rows,
-                          absl::Span<float* const* const> d_blocks, int64_t heads, int64_t c, int64_t dr, float scale,
-                          const float* out, const float* log_sum_exp, const float* d_out, float* d_q);
+                          absl::Span<float* const* const> d_blocks, int64_t heads, int64_t c, int64_t dr,
+                          float scale, const float* out, const float* log_sum_exp, const float* d_out,
+                          float* d_q, ThreadPool* pool = nullptr);
 
-// Routing of one row of logits [experts] (float32). ids [k] by falling weight; weights [k] final (normalised, scaled).
-// DeepSeek-V2 section 2.2, DeepSeek-V3 section 2.1.2; masked groups count as -infinity; ties go to the lower id.
+// Routing of one row of logits [experts] (float32). ids [k] by falling weight; weights [k] final (normalised,
+// scaled). DeepSeek-V2 section 2.2, DeepSeek-V3 section 2.1.2; masked groups count as -infinity; ties go to
+// the lower id.
 struct RouterParams {
   int32_t experts = 0, k = 0, groups = 1, groups_kept = 1;
-  bool sigmoid = false;             // else softmax
-  bool group_top_two_sum = false;   // else the group's maximum
+  bool sigmoid = false;                    // else softmax
+  bool group_top_two_sum = false;          // else the group's maximum
   const float* correction_bias = nullptr;  // [experts] or null
   bool normalize = false;
   float scaling = 1;
 };
 void Route(const float* logits, const RouterParams& params, int32_t* ids, float* weights);
 
-// log p of `target` and the entropy (nats) of softmax(logits / temperature), over `vocab` values; entropy may be null.
-// The maximum, then the sum of exponentials in 16 lanes.
+// log p of `target` and the entropy (nats) of softmax(logits / temperature), over `vocab` values; entropy may
+// be null. The maximum, then the sum of exponentials in 16 lanes.
 float LogSoftmaxAt(const float* logits, int64_t vocab, int32_t target, float temperature, float* entropy);
 
 }  // namespace sluice::kernels

@@ -1,0 +1,32 @@
+// The functions behind one KernelTable, in the namespace of the instruction set being compiled.
+#pragma once
+
+#include <stdint.h>
+
+#include "core/kernels/kernel_table.h"
+
+#ifndef SLUICE_ISA
+#define SLUICE_ISA generic
+#define SLUICE_ISA_GENERIC 1
+#endif
+
+namespace sluice::kernels::SLUICE_ISA {
+
+void LinearIsa(const LinearPiece& piece);
+void RmsNormIsa(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight,
+                float epsilon, float* y, int64_t y_stride);
+void SwiGluIsa(const float* gate, const float* up, int64_t n, float* y);
+void AddIsa(const float* x, int64_t n, float* y);
+void AddScaledIsa(const float* x, float scale, int64_t n, float* y);
+void SigmoidIsa(float* x, int64_t n);
+void SoftmaxIsa(float* x, int64_t n);
+void LogSoftmaxSumsIsa(const float* logits, int64_t vocab, float inverse_temperature, float* max, float* sum,
+                       float* weighted);
+float DotIsa(const float* a, const float* b, int64_t n);
+void AttentionIsa(const AttentionGroup& group, float* out, float* log_sum_exp, float* scratch);
+void AttentionBackwardBlockIsa(const AttentionBackwardGroup& group, int64_t b, float* d_block,
+                               float* d_scores, float* scratch);
+void AttentionBackwardQueriesIsa(const AttentionGroup& group, int64_t row, int64_t row_end,
+                                 const float* d_scores, float* d_q, float* scratch);
+
+}  // namespace sluice::kernels::SLUICE_ISA
