@@ -77,24 +77,6 @@ absl::Status WriteTensors(const std::string& path, const TensorMap& tensors) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> BuildManifest(const JobId& job, PolicyVersion version, PolicyVersion parent,
-                                          const TensorMap& tensors, const ModelFiles& files) {
-  Manifest manifest;
-  manifest.job = job;
-  manifest.version = version;
-  manifest.parent = parent;
-  for (const auto& [name, tensor] : tensors) {  // rising names, as the manifest wants them
-    if (tensor.bytes == nullptr ||
-        static_cast<int64_t>(tensor.bytes->size()) != tensor.elements() * BytesOf(tensor.dtype)) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor ", name, ": its bytes do not match its shape"));
-    }
-    manifest.tensors.push_back({name, tensor.dtype, tensor.shape, static_cast<int64_t>(tensor.bytes->size()),
-                                Sha256Hex(*tensor.bytes)});
-  }
-  for (const auto& [name, content] : files) manifest.model_files[name] = Sha256Hex(content);
-  return SerializeManifest(manifest);
-}
-
 absl::StatusOr<int64_t> FileBytes(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, absl::StrCat("reading ", path));
@@ -119,6 +101,24 @@ absl::Status Rename(const std::string& from, const std::string& to) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> BuildManifest(const JobId& job, PolicyVersion version, PolicyVersion parent,
+                                          const TensorMap& tensors, const ModelFiles& files) {
+  Manifest manifest;
+  manifest.job = job;
+  manifest.version = version;
+  manifest.parent = parent;
+  for (const auto& [name, tensor] : tensors) {  // rising names, as the manifest wants them
+    if (tensor.bytes == nullptr ||
+        static_cast<int64_t>(tensor.bytes->size()) != tensor.elements() * BytesOf(tensor.dtype)) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", name, ": its bytes do not match its shape"));
+    }
+    manifest.tensors.push_back({name, tensor.dtype, tensor.shape, static_cast<int64_t>(tensor.bytes->size()),
+                                Sha256Hex(*tensor.bytes)});
+  }
+  for (const auto& [name, content] : files) manifest.model_files[name] = Sha256Hex(content);
+  return SerializeManifest(manifest);
+}
 
 absl::StatusOr<std::unique_ptr<PolicyStore>> PolicyStore::Open(const std::string& root, Clock& clock) {
   SLUICE_RETURN_IF_ERROR(MakeDirectories(root));

@@ -34,6 +34,10 @@
 
 namespace sluice {
 
+// The manifest of such content, serialised. INVALID_ARGUMENT when a tensor's bytes do not match its shape.
+absl::StatusOr<std::string> BuildManifest(const JobId& job, PolicyVersion version, PolicyVersion parent,
+                                          const TensorMap& tensors, const ModelFiles& files);
+
 class PolicyStore final : public WeightChannel {
  public:
   // Makes `root` where it is missing. `clock` is what deadlines are measured by.

@@ -1,0 +1,278 @@
+#include "rollout/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/spec/checkpoint_dir.h"
+#include "core/weights/fetch_policy.h"
+#include "core/weights/policy_store.h"
+#include "rollout/request_check.h"
+
+namespace sluice {
+namespace {
+
+constexpr char kLocalJob[] = "local";
+
+absl::Status CheckOptions(const EngineOptions& o) {
+  if (o.max_running_sequences < 1)
+    return absl::InvalidArgumentError("max_running_sequences: must be at least 1");
+  if (o.max_queued_sequences < 1)
+    return absl::InvalidArgumentError("max_queued_sequences: must be at least 1");
+  if (o.cache_bytes < 1) return absl::InvalidArgumentError("cache_bytes: must be at least 1");
+  if (o.prefill_chunk_tokens < 1)
+    return absl::InvalidArgumentError("prefill_chunk_tokens: must be at least 1");
+  if (o.threads < 1 || o.threads > 1024) return absl::InvalidArgumentError("threads: must be in [1, 1024]");
+  if (o.dtype.has_value() && *o.dtype != DType::kBF16 && *o.dtype != DType::kF32) {
+    return absl::InvalidArgumentError("dtype: must be BF16 or F32");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(EngineOptions options, prometheus::Registry& registry,
+                                                       Clock& clock) {
+  SLUICE_RETURN_IF_ERROR(CheckOptions(options));
+  return std::unique_ptr<Engine>(new Engine(std::move(options), registry, clock));
+}
+
+Engine::Engine(EngineOptions options, prometheus::Registry& registry, Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      metrics_(registry),
+      pool_(options_.threads),
+      batcher_(BatcherOptions{options_.name, options_.max_running_sequences, options_.cache_bytes,
+                              options_.prefill_chunk_tokens, options_.share_prefixes},
+               pool_, clock_, metrics_, [this] { return served(); }),
+      thread_([this] { Work(); }) {}
+
+Engine::~Engine() { Shutdown(); }
+
+void Engine::Shutdown() {
+  std::thread thread;
+  {
+    absl::MutexLock lock(&mu_);
+    stop_ = true;
+    std::swap(thread, thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+void Engine::Work() {
+  const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return stop_ || !arrived_.empty() || !batcher_idle_;
+  };
+  while (true) {
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(&has_work));
+      for (std::shared_ptr<RolloutGroup>& group : arrived_) batcher_.Add(std::move(group));
+      arrived_.clear();
+      arrived_sequences_ = 0;
+      queued_ = batcher_.queued_sequences();
+      if (stop_) break;
+    }
+    const absl::Time start = absl::Now();
+    batcher_.Step();
+    metrics_.step_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
+    absl::MutexLock lock(&mu_);
+    batcher_idle_ = batcher_.idle();
+    running_ = batcher_.running_sequences();
+    queued_ = batcher_.queued_sequences();
+  }
+  batcher_.FailAll(absl::CancelledError("the worker shuts down"));
+  absl::MutexLock lock(&mu_);
+  running_ = queued_ = 0;
+}
+
+std::shared_ptr<PolicyRun> Engine::served() const {
+  absl::MutexLock lock(&mu_);
+  return served_;
+}
+
+PolicyHandle Engine::policy() const {
+  const std::shared_ptr<PolicyRun> run = served();
+  return run == nullptr ? nullptr : run->policy;
+}
+
+// ---- Policies ----
+
+absl::Status Engine::LoadPolicy(const PolicyRef& policy, absl::Time deadline) {
+  if (policy.job.empty()) return absl::InvalidArgumentError("policy.job is empty");
+  if (policy.version < 0) return absl::InvalidArgumentError("policy.policy_version is negative");
+  if (policy.manifest_hash.size() != 64) {
+    return absl::InvalidArgumentError("policy.manifest_hash is no SHA-256 in hexadecimal");
+  }
+  bool served = false;
+  SLUICE_RETURN_IF_ERROR(CheckOrder(policy, &served));
+  if (served) return absl::OkStatus();
+  SLUICE_RETURN_IF_ERROR(BeginLoad(deadline));
+  absl::Cleanup end_load = [this] { EndLoad(); };
+  SLUICE_RETURN_IF_ERROR(CheckOrder(policy, &served));  // another load may have been first
+  if (served) return absl::OkStatus();
+  return FetchAndServe(policy, deadline);
+}
+
+absl::Status Engine::CheckOrder(const PolicyRef& policy, bool* served) const {
+  const PolicyHandle current = this->policy();
+  *served = false;
+  if (current == nullptr || current->job != policy.job) return absl::OkStatus();
+  if (current->version > policy.version) {
+    return absl::AbortedError(absl::StrCat("version ", current->version, " of job ", policy.job,
+                                           " is served; not going back to version ", policy.version));
+  }
+  if (current->version < policy.version) return absl::OkStatus();
+  if (current->manifest_hash != policy.manifest_hash) {
+    return absl::DataLossError(absl::StrCat("version ", policy.version, " of job ", policy.job,
+                                            " is served as ", current->manifest_hash, "; it is announced as ",
+                                            policy.manifest_hash));
+  }
+  *served = true;
+  return absl::OkStatus();
+}
+
+absl::Status Engine::BeginLoad(absl::Time deadline) {
+  const absl::Duration left = deadline - clock_.Now();
+  const auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !loading_ || stop_; };
+  absl::MutexLock lock(&mu_);
+  if (!mu_.AwaitWithTimeout(absl::Condition(&free), left)) {
+    return absl::DeadlineExceededError("waiting for another policy to be loaded");
+  }
+  if (stop_) return absl::CancelledError("the worker shuts down");
+  loading_ = true;
+  return absl::OkStatus();
+}
+
+void Engine::EndLoad() {
+  absl::MutexLock lock(&mu_);
+  loading_ = false;
+}
+
+absl::Status Engine::FetchAndServe(const PolicyRef& policy, absl::Time deadline) {
+  if (options_.open_channel == nullptr) {
+    return absl::FailedPreconditionError("this worker was started without a way to fetch policies");
+  }
+  const absl::Time start = absl::Now();
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<WeightChannel> channel, options_.open_channel(policy.source));
+  SLUICE_ASSIGN_OR_RETURN(const FetchedPolicy fetched,
+                          FetchPolicy(*channel, policy, deadline, FetchLimits(), clock_));
+  metrics_.weight_sync_bytes.Increment(static_cast<double>(fetched.bytes));
+  SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle, MakePolicy(policy, fetched.files, fetched.tensors,
+                                                          options_.dtype, this->policy().get()));
+  Serve(std::move(handle));
+  metrics_.weight_sync_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
+  return absl::OkStatus();
+}
+
+absl::Status Engine::LoadDirectory(const std::string& path, std::optional<DType> dtype) {
+  SLUICE_ASSIGN_OR_RETURN(const ModelDirectory model, ReadModelDirectory(path));
+  SLUICE_ASSIGN_OR_RETURN(const std::string manifest,
+                          BuildManifest(kLocalJob, 0, kNoPolicyVersion, model.tensors, model.files));
+  const PolicyRef ref = {kLocalJob, 0, ManifestHash(manifest), path};
+  SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle,
+                          MakePolicy(ref, model.files, model.tensors,
+                                     dtype.has_value() ? dtype : options_.dtype, policy().get()));
+  Serve(std::move(handle));
+  return absl::OkStatus();
+}
+
+void Engine::Serve(PolicyHandle policy) {
+  LogInfo("policy_served",
+          {{"job", policy->job}, {"policy_version", policy->version}, {"manifest", policy->manifest_hash}});
+  // Shared with the groups that start on it.
+  auto run = std::make_shared<PolicyRun>(std::move(policy), &pool_);
+  const int64_t block_bytes = run->block_floats() * static_cast<int64_t>(sizeof(float));
+  metrics_.cache_blocks_capacity.Set(static_cast<double>(options_.cache_bytes / block_bytes));
+  metrics_.policy_version.Set(static_cast<double>(run->policy->version));
+  absl::MutexLock lock(&mu_);
+  served_.swap(run);  // the old one, if nothing runs on it, is freed after the lock
+}
+
+// ---- Calls ----
+
+absl::Status Engine::Check(const RolloutGroup& group) const {
+  const PolicyHandle current = policy();
+  if (current == nullptr || current->job != group.request.job) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no policy of job \"", group.request.job, "\" is loaded",
+                     current == nullptr ? "" : absl::StrCat("; job \"", current->job, "\" is served")));
+  }
+  if (group.kind == GroupKind::kSample) return CheckRolloutRequest(group.request, *current);
+  return CheckPromptTokens(group.request.prompt_tokens, 0, *current);
+}
+
+absl::Status Engine::Enqueue(const std::shared_ptr<RolloutGroup>& group) {
+  SLUICE_RETURN_IF_ERROR(Check(*group));
+  absl::MutexLock lock(&mu_);
+  if (stop_) return absl::CancelledError("the worker shuts down");
+  // A group larger than the queue is taken when nothing waits: else it could never run.
+  const size_t waiting = arrived_sequences_ + static_cast<size_t>(queued_);
+  if (waiting > 0 && waiting + group->sequences() > static_cast<size_t>(options_.max_queued_sequences)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", waiting, " sequences wait, ",
+                                                     group->sequences(), " were to be added, the limit is ",
+                                                     options_.max_queued_sequences));
+  }
+  group->ordinal = next_ordinal_++;
+  arrived_sequences_ += group->sequences();
+  arrived_.push_back(group);
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Generate(const RolloutRequest& request, const CancelToken& cancel,
+                              const std::function<void(Trajectory)>& on_trajectory) {
+  // Shared with the engine's thread, which may let go of it after this call returned.
+  auto group = std::make_shared<RolloutGroup>();
+  group->request = request;
+  group->cancel = cancel;
+  SLUICE_RETURN_IF_ERROR(Enqueue(group));
+  const auto news = [&group]() { return group->done || !group->finished.empty(); };
+  while (true) {
+    std::deque<Trajectory> finished;
+    absl::Status status;
+    bool done = false;
+    {
+      absl::MutexLock lock(&group->mu);
+      group->mu.Await(absl::Condition(&news));  // bounded by the deadline, which the engine's thread watches
+      finished.swap(group->finished);
+      done = group->done;
+      status = group->status;
+    }
+    for (Trajectory& trajectory : finished) on_trajectory(std::move(trajectory));
+    if (done) return status;
+  }
+}
+
+absl::StatusOr<TokenScores> Engine::ScoreTokens(const JobId& job, const std::vector<int32_t>& tokens,
+                                                absl::Time deadline, const CancelToken& cancel) {
+  auto group = std::make_shared<RolloutGroup>();  // shared as in Generate
+  group->kind = GroupKind::kScore;
+  group->request.job = job;
+  group->request.prompt_tokens = tokens;
+  group->request.deadline = deadline;
+  group->cancel = cancel;
+  SLUICE_RETURN_IF_ERROR(Enqueue(group));
+  absl::MutexLock lock(&group->mu);
+  group->mu.Await(absl::Condition(&group->done));
+  if (!group->status.ok()) return group->status;
+  return TokenScores{group->scores, group->run->policy->version};
+}
+
+absl::StatusOr<RolloutWorkerState> Engine::GetState() {
+  RolloutWorkerState state;
+  absl::MutexLock lock(&mu_);
+  if (served_ != nullptr) {
+    state.job = served_->policy->job;
+    state.version = served_->policy->version;
+  }
+  state.kernel_path = kernels::KernelPath();
+  state.running = running_;
+  state.queued = queued_ + static_cast<int32_t>(arrived_sequences_);
+  state.tokens_generated = static_cast<int64_t>(metrics_.tokens_generated.Value());
+  return state;
+}
+
+}  // namespace sluice

@@ -1,0 +1,36 @@
+// The metrics of one engine, all present from the start. Thread-safe.
+#pragma once
+
+#include <array>
+
+#include "core/rl/types.h"
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+
+namespace sluice {
+
+class EngineMetrics {
+ public:
+  explicit EngineMetrics(prometheus::Registry& registry);
+  void CountRollout(FinishReason reason);  // kStop, kLength or kCancelled
+
+  // Owned by the registry.
+  prometheus::Counter& tokens_generated;
+  prometheus::Counter& prompt_tokens;
+  prometheus::Counter& preemptions;
+  prometheus::Counter& weight_sync_bytes;
+  prometheus::Gauge& sequences_running;
+  prometheus::Gauge& sequences_queued;
+  prometheus::Gauge& cache_blocks_used;
+  prometheus::Gauge& cache_blocks_capacity;
+  prometheus::Gauge& policy_version;
+  prometheus::Histogram& weight_sync_seconds;
+  prometheus::Histogram& step_seconds;
+
+ private:
+  std::array<prometheus::Counter*, 3> rollouts_;  // stop, length, cancelled; owned by the registry
+};
+
+}  // namespace sluice

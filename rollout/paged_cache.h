@@ -1,0 +1,74 @@
+// The latent cache in blocks of kBlockTokens positions from a pool with a hard limit (after Kwon et al.,
+// "Efficient memory management for large language model serving with PagedAttention", SOSP 2023). A block
+// holds a run of positions in all layers: [layers, kBlockTokens, width] floats. Full blocks may be shared by
+// several sequences and are then only read. Not thread-safe: all belongs to the engine's thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace sluice {
+
+// Counted references: a block returns to its pool with the last one.
+using CacheBlock = std::shared_ptr<float[]>;
+
+class BlockPool {
+ public:
+  explicit BlockPool(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  // A block of so many floats, content arbitrary; null when the limit would be passed. The pool outlives the
+  // block.
+  CacheBlock Allocate(int64_t floats);
+  int64_t limit_bytes() const { return limit_bytes_; }
+  int64_t used_blocks() const { return used_blocks_; }
+  int64_t used_bytes() const { return used_bytes_; }
+
+ private:
+  void Return(float* block, int64_t floats);
+  void ReleaseFree(int64_t wanted_bytes);
+
+  const int64_t limit_bytes_;
+  int64_t held_bytes_ = 0;  // from the system: used and free
+  int64_t used_blocks_ = 0, used_bytes_ = 0;
+  std::map<int64_t, std::vector<std::unique_ptr<float[]>>> free_;  // by size in floats
+};
+
+struct CacheShape {
+  int64_t layers = 0, width = 0;  // width: floats of one position in one layer
+};
+
+// Blocks that `positions` take.
+int64_t BlocksFor(int64_t positions);
+
+// One sequence's cache.
+class SequenceCache {
+ public:
+  SequenceCache(BlockPool* pool, CacheShape shape) : pool_(pool), shape_(shape) {}
+
+  // Room for positions [0, positions). False when the pool has no block left: then nothing changed.
+  bool Reserve(int64_t positions);
+  // Becomes a copy of the first `positions` of `prefix`, to be extended: full blocks are shared, a partial
+  // last one is copied. This cache must be empty. False when the pool has no block left: then nothing
+  // changed.
+  bool Fork(const SequenceCache& prefix, int64_t positions);
+  void Clear();
+  int64_t blocks() const { return static_cast<int64_t>(blocks_.size()); }
+  // [layers][blocks] -> [kBlockTokens, width]; valid until the next change.
+  float* const* const* table() const { return layers_.data(); }
+
+ private:
+  int64_t block_floats() const;
+  void Append(CacheBlock block);
+
+  BlockPool* pool_;
+  CacheShape shape_;
+  std::vector<CacheBlock> blocks_;
+  std::vector<std::vector<float*>> by_layer_;
+  std::vector<float* const*> layers_;
+};
+
+}  // namespace sluice

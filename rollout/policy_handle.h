@@ -1,0 +1,55 @@
+// A policy version ready to sample from. Immutable, hence thread-safe; running sequences pin the one they
+// started on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/base/thread_pool.h"
+#include "core/model/decoder.h"
+#include "core/rl/types.h"
+#include "core/spec/checkpoint_dir.h"
+#include "core/spec/model_config.h"
+#include "core/spec/tensor.h"
+#include "core/spec/tokenizer.h"
+
+namespace sluice {
+
+struct LoadedPolicy {
+  JobId job;
+  PolicyVersion version = kNoPolicyVersion;
+  std::string manifest_hash;
+  ModelConfig config;
+  // Shared with the job's other versions; null where the model has no tokenizer.json: then there are no
+  // texts.
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::string tokenizer_hash;                     // SHA-256 of tokenizer.json
+  std::shared_ptr<const DecoderWeights> weights;  // shared as PackDecoderWeights gives it
+};
+
+// Shared by the engine, which serves it, and the sequences that pin it.
+using PolicyHandle = std::shared_ptr<const LoadedPolicy>;
+
+// `dtype` empty: bfloat16 where the embedding is stored so, else float32. `previous` (may be null) lends its
+// tokenizer when tokenizer.json is the same. Job, version and manifest hash are taken from `ref`.
+absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& files,
+                                        const TensorMap& tensors, std::optional<DType> dtype,
+                                        const LoadedPolicy* previous);
+
+// A policy with the decoder (and its workspace) that runs it. The decoder is used by the engine's thread
+// only.
+struct PolicyRun {
+  PolicyRun(PolicyHandle handle, ThreadPool* pool)
+      : policy(std::move(handle)), decoder(policy->config, pool) {}
+  // Floats of one cache block: all layers.
+  int64_t block_floats() const {
+    return policy->config.layers * kernels::kBlockTokens * decoder.cache_width();
+  }
+  const PolicyHandle policy;
+  Decoder decoder;
+};
+
+}  // namespace sluice

@@ -1,0 +1,18 @@
+// What a request must be before the engine takes it.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "core/rl/rollout_worker.h"
+#include "rollout/policy_handle.h"
+
+namespace sluice {
+
+// INVALID_ARGUMENT, naming the field, for what cannot be sampled under this policy.
+absl::Status CheckRolloutRequest(const RolloutRequest& request, const LoadedPolicy& policy);
+// The prompt alone: not empty, in the vocabulary, with `new_tokens` within the context.
+absl::Status CheckPromptTokens(const std::vector<int32_t>& tokens, int64_t new_tokens,
+                               const LoadedPolicy& policy);
+
+}  // namespace sluice

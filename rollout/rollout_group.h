@@ -1,0 +1,54 @@
+// A call of the engine under way: what was asked, and the handing over of what is finished from the engine's
+// thread to the caller's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/cancellation.h"
+#include "core/rl/rollout_worker.h"
+#include "rollout/policy_handle.h"
+
+namespace sluice {
+
+enum class GroupKind { kSample, kScore };
+
+// Shared by the caller, who waits, and the engine's thread, which works on it.
+struct RolloutGroup {
+  // Set by the caller, then constant.
+  uint64_t ordinal = 0;  // of arrival
+  GroupKind kind = GroupKind::kSample;
+  RolloutRequest request;  // kScore: only job, prompt_tokens and deadline
+  CancelToken cancel;
+
+  // Written by the engine's thread; read by the caller once done.
+  std::shared_ptr<PolicyRun> run;  // pinned when the group starts; shared with the engine and other groups
+  size_t unfinished = 0;           // completions
+  std::vector<float> scores;
+
+  absl::Mutex mu;
+  std::deque<Trajectory> finished ABSL_GUARDED_BY(mu);
+  bool done ABSL_GUARDED_BY(mu) = false;
+  absl::Status status ABSL_GUARDED_BY(mu);
+
+  // Sequences that it stands for in limits and gauges.
+  size_t sequences() const { return kind == GroupKind::kSample ? request.indices.size() : 1; }
+
+  void HandOver(Trajectory trajectory) {
+    absl::MutexLock lock(&mu);
+    finished.push_back(std::move(trajectory));
+  }
+  void End(absl::Status how) {
+    absl::MutexLock lock(&mu);
+    status = std::move(how);
+    done = true;
+  }
+};
+
+}  // namespace sluice
