@@ -1,5 +1,6 @@
-// The weights of a decoder in the layouts that the kernels read: what PackDecoderWeights makes. The engine's Decoder and
-// the learner's forward use the same object, so that both multiply the same numbers in the same order.
+// The weights of a decoder in the layouts that the kernels read: what PackDecoderWeights makes. The engine's
+// Decoder and the learner's forward use the same object, so that both multiply the same numbers in the same
+// order.
 //
 // Immutable once packed; thread-safe. PackedMatrix shares its storage, so copies of these structs are cheap.
 #pragma once
@@ -53,7 +54,7 @@ class DecoderWeights {
  public:
   ModelConfig config;
   DType dtype = DType::kBF16;
-  HostTensor embedding;           // [vocab, hidden] of `dtype`
+  HostTensor embedding;  // [vocab, hidden] of `dtype`
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // [hidden]
   kernels::PackedMatrix head;     // [vocab, hidden]; of the embedding when tied
@@ -74,7 +75,9 @@ std::string LayerTensor(int64_t layer, const std::string& part);
 std::string ExpertTensor(int64_t layer, int64_t expert, const std::string& part);
 
 // Where head h's parts begin in kv_b_proj.weight [heads (dn+dv), c], in rows.
-inline int64_t KeyRowOf(const ModelConfig& config, int64_t head) { return head * (config.qk_nope_dim + config.v_dim); }
+inline int64_t KeyRowOf(const ModelConfig& config, int64_t head) {
+  return head * (config.qk_nope_dim + config.v_dim);
+}
 inline int64_t ValueRowOf(const ModelConfig& config, int64_t head) {
   return KeyRowOf(config, head) + config.qk_nope_dim;
 }
