@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
@@ -44,6 +45,9 @@ class FleetMember {
 
  private:
   void Run();
+  // One call with its deadline, cancelled by Stop.
+  template <typename Call>
+  absl::Status Ask(Call call);
   // One registration; on success the time to wait before renewing.
   absl::StatusOr<absl::Duration> Register();
   absl::StatusOr<absl::Duration> Renew();

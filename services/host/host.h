@@ -13,14 +13,12 @@
 #include "grpcpp/grpcpp.h"
 #include "prometheus/exposer.h"
 #include "prometheus/registry.h"
+#include "services/host/channel.h"
 #include "services/host/executor.h"
 #include "services/host/process_metrics.h"
 #include "services/host/server_options.h"
 
 namespace sluice {
-
-// Largest message that any service of Sluice takes.
-constexpr int kMaxMessageBytes = 64 << 20;
 
 // Blocks SIGTERM and SIGINT in this thread and those it starts, and ignores SIGPIPE; call it first in main so
 // that Host::Wait gets them.
@@ -68,8 +66,8 @@ class Host {
 
   const std::string role_;
   ServerOptions options_;
-  std::shared_ptr<prometheus::Registry> registry_;  // shared: the exposer holds a weak reference
-  std::unique_ptr<ProcessMetrics> process_metrics_;
+  std::shared_ptr<prometheus::Registry> registry_;   // shared: the exposer holds a weak reference
+  std::shared_ptr<ProcessMetrics> process_metrics_;  // likewise
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<prometheus::Exposer> exposer_;
   std::vector<grpc::Service*> services_;

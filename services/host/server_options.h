@@ -26,7 +26,7 @@ void AddServerOptions(CLI::App& app, ServerOptions& options);
 // called.
 absl::Status Validate(const ServerOptions& options);
 
-// "127.0.0.1:80", "[::1]:80", "localhost:80" and "unix:..." are loopback. INVALID_ARGUMENT names `flag`.
+// "127.x.y.z:PORT", "[::1]:PORT" and "localhost:PORT" are. INVALID_ARGUMENT names `flag`.
 absl::Status CheckLoopback(absl::string_view address, absl::string_view flag);
 
 // Applies --log-level to core/base/log.h. INVALID_ARGUMENT for an unknown name.

@@ -1,0 +1,132 @@
+#include "services/host/fleet_member.h"
+
+#include <algorithm>
+#include <random>
+#include <stop_token>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "services/wire/grpc_status.h"
+
+namespace sluice {
+namespace {
+
+std::string NewIncarnation() {
+  std::random_device device;
+  std::string out;
+  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&out, "%08x", device());
+  return out;
+}
+
+absl::StatusOr<absl::Duration> ReadLease(const google::protobuf::Duration& proto) {
+  const absl::Duration lease = absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+  if (lease < absl::Milliseconds(1) || lease > absl::Hours(24)) {
+    return absl::InternalError(absl::StrCat("the coordinator gave a lease of ", absl::FormatDuration(lease)));
+  }
+  return lease;
+}
+
+}  // namespace
+
+FleetMember::FleetMember(std::shared_ptr<grpc::Channel> coordinator, FleetMemberOptions options)
+    : stub_(v1::FleetService::NewStub(std::move(coordinator))),
+      options_(std::move(options)),
+      incarnation_(NewIncarnation()),
+      thread_([this] { Run(); }) {}
+
+FleetMember::~FleetMember() { Stop(); }
+
+void FleetMember::Stop() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  cancel_.Cancel();
+  if (thread_.joinable()) thread_.join();
+}
+
+uint64_t FleetMember::epoch() const {
+  absl::MutexLock lock(&mu_);
+  return epoch_;
+}
+
+bool FleetMember::AwaitRegistered(absl::Time deadline) const {
+  absl::MutexLock lock(&mu_);
+  return mu_.AwaitWithDeadline(absl::Condition(
+                                   +[](const uint64_t* epoch) { return *epoch != 0; }, &epoch_),
+                               deadline);
+}
+
+bool FleetMember::stopping() const {
+  absl::MutexLock lock(&mu_);
+  return stopping_;
+}
+
+bool FleetMember::Sleep(absl::Duration duration) {
+  absl::MutexLock lock(&mu_);
+  return !mu_.AwaitWithTimeout(absl::Condition(&stopping_), duration);
+}
+
+template <typename Call>
+absl::Status FleetMember::Ask(Call call) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + options_.call_timeout));
+  std::stop_callback on_stop(cancel_.stop_token(), [&context] { context.TryCancel(); });
+  return FromGrpc(call(&context));
+}
+
+absl::StatusOr<absl::Duration> FleetMember::Register() {
+  v1::RegisterWorkerRequest request;
+  request.set_name(options_.name);
+  request.set_role(options_.role);
+  request.set_address(options_.address);
+  request.set_incarnation(incarnation_);
+  v1::RegisterWorkerResponse response;
+  SLUICE_RETURN_IF_ERROR(
+      Ask([&](grpc::ClientContext* context) { return stub_->RegisterWorker(context, request, &response); }));
+  SLUICE_ASSIGN_OR_RETURN(const absl::Duration lease, ReadLease(response.lease()));
+  LogInfo("registered", {{"name", options_.name}, {"epoch", response.epoch()}});
+  absl::MutexLock lock(&mu_);
+  epoch_ = response.epoch();
+  return lease / 3;
+}
+
+absl::StatusOr<absl::Duration> FleetMember::Renew() {
+  v1::RenewLeaseRequest request;
+  request.set_name(options_.name);
+  request.set_epoch(epoch());
+  v1::RenewLeaseResponse response;
+  SLUICE_RETURN_IF_ERROR(
+      Ask([&](grpc::ClientContext* context) { return stub_->RenewLease(context, request, &response); }));
+  SLUICE_ASSIGN_OR_RETURN(const absl::Duration lease, ReadLease(response.lease()));
+  return lease / 3;
+}
+
+void FleetMember::Run() {
+  bool registered = false;
+  absl::StatusCode last_failure = absl::StatusCode::kOk;  // logged once for each change
+  absl::Duration backoff = options_.min_backoff;
+  while (!stopping()) {
+    const absl::StatusOr<absl::Duration> renew_in = registered ? Renew() : Register();
+    if (renew_in.ok()) {
+      registered = true;
+      last_failure = absl::StatusCode::kOk;
+      backoff = options_.min_backoff;
+      if (!Sleep(*renew_in)) return;
+      continue;
+    }
+    if (stopping()) return;
+    if (renew_in.status().code() != last_failure) {
+      last_failure = renew_in.status().code();
+      LogWarning("not_registered", {{"name", options_.name}, {"error", renew_in.status().ToString()}});
+    }
+    registered = false;
+    if (!Sleep(backoff)) return;
+    backoff = std::min(backoff * 2, options_.max_backoff);
+  }
+}
+
+}  // namespace sluice

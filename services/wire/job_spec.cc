@@ -1,0 +1,297 @@
+#include "services/wire/job_spec.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "services/wire/field_check.h"
+#include "services/wire/reward.h"
+
+namespace sluice {
+namespace {
+
+// `target` keeps its default where the message says 0, which for these fields means absent.
+template <typename T>
+void SetUnlessZero(T value, T& target) {
+  if (value != 0) target = value;
+}
+
+template <typename Enum>
+absl::Status UnknownValue(absl::string_view field, Enum value) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": unknown value ", static_cast<int>(value)));
+}
+
+absl::Status ReadModel(const v1::ModelSpec& proto, ModelSpec& out) {
+  out.path = proto.path();
+  switch (proto.dtype()) {
+    case v1::ModelSpec::DTYPE_UNSPECIFIED:
+    case v1::ModelSpec::BF16:
+      out.dtype = ModelDtype::kBF16;
+      return absl::OkStatus();
+    case v1::ModelSpec::F32:
+      out.dtype = ModelDtype::kF32;
+      return absl::OkStatus();
+    default:
+      return UnknownValue("model.dtype", proto.dtype());
+  }
+}
+
+absl::Status ReadPrompts(const v1::PromptsSpec& proto, PromptsSpec& out) {
+  out.file = proto.file();
+  SetUnlessZero(proto.max_tokens(), out.max_tokens);
+  switch (proto.template_()) {
+    case v1::PromptsSpec::TEMPLATE_UNSPECIFIED:
+    case v1::PromptsSpec::RAW:
+      out.prompt_template = PromptTemplate::kRaw;
+      return absl::OkStatus();
+    case v1::PromptsSpec::CHAT:
+      out.prompt_template = PromptTemplate::kChat;
+      return absl::OkStatus();
+    default:
+      return UnknownValue("prompts.template", proto.template_());
+  }
+}
+
+void ReadSampling(const v1::SamplingSpec& proto, SamplingSpec& out) {
+  SetUnlessZero(proto.group_size(), out.group_size);
+  SetUnlessZero(proto.max_new_tokens(), out.params.max_new_tokens);
+  if (proto.has_temperature()) out.params.temperature = proto.temperature();
+  out.params.top_k = proto.top_k();
+  if (proto.has_top_p()) out.params.top_p = proto.top_p();
+  out.params.stop.assign(proto.stop().begin(), proto.stop().end());
+  out.params.stop_token_ids.assign(proto.stop_token_ids().begin(), proto.stop_token_ids().end());
+  out.params.ignore_eos = proto.ignore_eos();
+}
+
+absl::Status ReadGrpo(const v1::GrpoSpec& proto, GrpoSpec& out) {
+  if (proto.has_clip_low()) out.clip_low = proto.clip_low();
+  if (proto.has_clip_high()) out.clip_high = proto.clip_high();
+  out.kl_coefficient = proto.kl_coefficient();
+  out.entropy_coefficient = proto.entropy_coefficient();
+  if (proto.has_normalize_std()) out.normalize_std = proto.normalize_std();
+  out.filter_ties = proto.filter_ties();
+  switch (proto.aggregation()) {
+    case v1::GrpoSpec::AGGREGATION_UNSPECIFIED:
+    case v1::GrpoSpec::TOKEN_MEAN:
+      out.aggregation = Aggregation::kTokenMean;
+      return absl::OkStatus();
+    case v1::GrpoSpec::SEQUENCE_MEAN_TOKEN_MEAN:
+      out.aggregation = Aggregation::kSequenceMeanTokenMean;
+      return absl::OkStatus();
+    case v1::GrpoSpec::SEQUENCE_MEAN_TOKEN_SUM:
+      out.aggregation = Aggregation::kSequenceMeanTokenSum;
+      return absl::OkStatus();
+    default:
+      return UnknownValue("algorithm.grpo.aggregation", proto.aggregation());
+  }
+}
+
+absl::Status ReadOptimizer(const v1::OptimizerSpec& proto, OptimizerSpec& out) {
+  const v1::AdamwSpec& adamw = proto.adamw();
+  if (adamw.has_learning_rate()) out.learning_rate = adamw.learning_rate();
+  if (adamw.has_beta1()) out.beta1 = adamw.beta1();
+  if (adamw.has_beta2()) out.beta2 = adamw.beta2();
+  if (adamw.has_epsilon()) out.epsilon = adamw.epsilon();
+  out.weight_decay = adamw.weight_decay();
+  if (proto.has_max_grad_norm()) out.max_grad_norm = proto.max_grad_norm();
+  const v1::ScheduleSpec& schedule = proto.schedule();
+  out.warmup_steps = schedule.warmup_steps();
+  if (schedule.has_final_fraction()) out.final_fraction = schedule.final_fraction();
+  switch (schedule.kind()) {
+    case v1::ScheduleSpec::KIND_UNSPECIFIED:
+    case v1::ScheduleSpec::CONSTANT:
+      out.schedule = ScheduleKind::kConstant;
+      return absl::OkStatus();
+    case v1::ScheduleSpec::COSINE:
+      out.schedule = ScheduleKind::kCosine;
+      return absl::OkStatus();
+    default:
+      return UnknownValue("optimizer.schedule.kind", schedule.kind());
+  }
+}
+
+absl::Status ReadStaleness(const v1::StalenessSpec& proto, StalenessSpec& out) {
+  if (proto.has_max_versions()) out.max_versions = proto.max_versions();
+  switch (proto.on_deadline()) {
+    case v1::StalenessSpec::ON_DEADLINE_UNSPECIFIED:
+    case v1::StalenessSpec::DROP:
+      out.on_deadline = OnDeadline::kDrop;
+      return absl::OkStatus();
+    case v1::StalenessSpec::WAIT:
+      out.on_deadline = OnDeadline::kWait;
+      return absl::OkStatus();
+    default:
+      return UnknownValue("staleness.on_deadline", proto.on_deadline());
+  }
+}
+
+void ReadStages(const v1::JobSpec& proto, JobSpec& out) {
+  out.evaluation.file = proto.evaluation().file();
+  out.evaluation.every_steps = proto.evaluation().every_steps();
+  SetUnlessZero(proto.evaluation().samples_per_prompt(), out.evaluation.samples_per_prompt);
+  out.evaluation.max_prompts = proto.evaluation().max_prompts();
+  SetUnlessZero(proto.checkpoint().every_steps(), out.checkpoint.every_steps);
+  SetUnlessZero(proto.checkpoint().keep(), out.checkpoint.keep);
+  SetUnlessZero(proto.stop().steps(), out.stop_steps);
+  const v1::WarmStartSpec& warm_start = proto.warm_start();
+  out.warm_start.file = warm_start.file();
+  out.warm_start.steps = warm_start.steps();
+  SetUnlessZero(warm_start.batch_size(), out.warm_start.batch_size);
+  if (warm_start.has_learning_rate()) out.warm_start.learning_rate = warm_start.learning_rate();
+  if (warm_start.has_warmup_steps()) out.warm_start.warmup_steps = warm_start.warmup_steps();
+  SetUnlessZero(proto.timeout().generate_seconds(), out.timeout.generate_seconds);
+  SetUnlessZero(proto.timeout().score_seconds(), out.timeout.score_seconds);
+  SetUnlessZero(proto.timeout().train_seconds(), out.timeout.train_seconds);
+  SetUnlessZero(proto.timeout().load_policy_seconds(), out.timeout.load_policy_seconds);
+  SetUnlessZero(proto.timeout().max_attempts(), out.timeout.max_attempts);
+}
+
+// Rules that need the message (what is present) or that join fields; ranges are core/rl's Validate.
+absl::Status CheckWhole(const v1::JobSpec& proto, const JobSpec& spec) {
+  FieldCheck check;
+  check.AtMost(proto.model().path().size(), kMaxPathBytes, "model.path", "bytes");
+  check.AtMost(proto.prompts().file().size(), kMaxPathBytes, "prompts.file", "bytes");
+  check.AtMost(proto.evaluation().file().size(), kMaxPathBytes, "evaluation.file", "bytes");
+  check.AtMost(proto.warm_start().file().size(), kMaxPathBytes, "warm_start.file", "bytes");
+  check.Require(spec.sampling.params.temperature > 0, "sampling.temperature", "must be above 0 to learn");
+  for (const std::string& stop : spec.sampling.params.stop) {
+    check.NotEmpty(stop, "sampling.stop");
+    check.AtMost(stop.size(), kMaxStopBytes, "sampling.stop", "bytes");
+  }
+  check.TokenIds(spec.sampling.params.stop_token_ids, kMaxStopTokens, "sampling.stop_token_ids");
+  check.Require(!proto.has_evaluation() || !spec.evaluation.file.empty(), "evaluation.file",
+                "is needed; leave evaluation out to have none");
+  check.NotNegative(spec.evaluation.max_prompts, "evaluation.max_prompts");
+  check.Require(!proto.has_warm_start() || (!spec.warm_start.file.empty() && spec.warm_start.steps > 0),
+                "warm_start", "file and steps are both needed; leave warm_start out to have none");
+  check.NotNegative(spec.warm_start.warmup_steps, "warm_start.warmup_steps");
+  check.Require(
+      spec.optimizer.schedule != ScheduleKind::kCosine || spec.optimizer.warmup_steps < spec.stop_steps,
+      "optimizer.schedule.warmup_steps", "must be below stop.steps for a cosine");
+  return check.status();
+}
+
+void WriteOptimizer(const OptimizerSpec& spec, v1::OptimizerSpec& out) {
+  v1::AdamwSpec& adamw = *out.mutable_adamw();
+  adamw.set_learning_rate(spec.learning_rate);
+  adamw.set_beta1(spec.beta1);
+  adamw.set_beta2(spec.beta2);
+  adamw.set_epsilon(spec.epsilon);
+  adamw.set_weight_decay(spec.weight_decay);
+  out.set_max_grad_norm(spec.max_grad_norm);
+  v1::ScheduleSpec& schedule = *out.mutable_schedule();
+  schedule.set_warmup_steps(spec.warmup_steps);
+  schedule.set_kind(spec.schedule == ScheduleKind::kCosine ? v1::ScheduleSpec::COSINE
+                                                           : v1::ScheduleSpec::CONSTANT);
+  schedule.set_final_fraction(spec.final_fraction);
+}
+
+v1::GrpoSpec::Aggregation ToProto(Aggregation aggregation) {
+  switch (aggregation) {
+    case Aggregation::kTokenMean:
+      return v1::GrpoSpec::TOKEN_MEAN;
+    case Aggregation::kSequenceMeanTokenMean:
+      return v1::GrpoSpec::SEQUENCE_MEAN_TOKEN_MEAN;
+    case Aggregation::kSequenceMeanTokenSum:
+      return v1::GrpoSpec::SEQUENCE_MEAN_TOKEN_SUM;
+  }
+  return v1::GrpoSpec::AGGREGATION_UNSPECIFIED;
+}
+
+void WriteGrpo(const GrpoSpec& spec, v1::GrpoSpec& out) {
+  out.set_clip_low(spec.clip_low);
+  out.set_clip_high(spec.clip_high);
+  out.set_kl_coefficient(spec.kl_coefficient);
+  out.set_entropy_coefficient(spec.entropy_coefficient);
+  out.set_normalize_std(spec.normalize_std);
+  out.set_aggregation(ToProto(spec.aggregation));
+  out.set_filter_ties(spec.filter_ties);
+}
+
+void WriteSampling(const SamplingSpec& spec, v1::SamplingSpec& out) {
+  out.set_group_size(spec.group_size);
+  out.set_max_new_tokens(spec.params.max_new_tokens);
+  out.set_temperature(spec.params.temperature);
+  out.set_top_k(spec.params.top_k);
+  out.set_top_p(spec.params.top_p);
+  for (const std::string& stop : spec.params.stop) out.add_stop(stop);
+  out.mutable_stop_token_ids()->Add(spec.params.stop_token_ids.begin(), spec.params.stop_token_ids.end());
+  out.set_ignore_eos(spec.params.ignore_eos);
+}
+
+void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
+  if (!spec.evaluation.file.empty()) {
+    out.mutable_evaluation()->set_file(spec.evaluation.file);
+    out.mutable_evaluation()->set_every_steps(spec.evaluation.every_steps);
+    out.mutable_evaluation()->set_samples_per_prompt(spec.evaluation.samples_per_prompt);
+    out.mutable_evaluation()->set_max_prompts(spec.evaluation.max_prompts);
+  }
+  out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
+  out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
+  out.mutable_stop()->set_steps(spec.stop_steps);
+  if (!spec.warm_start.file.empty()) {
+    v1::WarmStartSpec& warm_start = *out.mutable_warm_start();
+    warm_start.set_file(spec.warm_start.file);
+    warm_start.set_steps(spec.warm_start.steps);
+    warm_start.set_batch_size(spec.warm_start.batch_size);
+    warm_start.set_learning_rate(spec.warm_start.learning_rate);
+    warm_start.set_warmup_steps(spec.warm_start.warmup_steps);
+  }
+  v1::TimeoutSpec& timeout = *out.mutable_timeout();
+  timeout.set_generate_seconds(spec.timeout.generate_seconds);
+  timeout.set_score_seconds(spec.timeout.score_seconds);
+  timeout.set_train_seconds(spec.timeout.train_seconds);
+  timeout.set_load_policy_seconds(spec.timeout.load_policy_seconds);
+  timeout.set_max_attempts(spec.timeout.max_attempts);
+}
+
+}  // namespace
+
+v1::JobSpec ToProto(const JobSpec& spec) {
+  v1::JobSpec out;
+  out.set_name(spec.name);
+  out.set_seed(spec.seed);
+  out.mutable_model()->set_path(spec.model.path);
+  out.mutable_model()->set_dtype(spec.model.dtype == ModelDtype::kF32 ? v1::ModelSpec::F32
+                                                                      : v1::ModelSpec::BF16);
+  out.mutable_prompts()->set_file(spec.prompts.file);
+  out.mutable_prompts()->set_template_(
+      spec.prompts.prompt_template == PromptTemplate::kChat ? v1::PromptsSpec::CHAT : v1::PromptsSpec::RAW);
+  out.mutable_prompts()->set_max_tokens(spec.prompts.max_tokens);
+  WriteSampling(spec.sampling, *out.mutable_sampling());
+  *out.mutable_reward() = ToProto(spec.reward);
+  WriteGrpo(spec.grpo, *out.mutable_algorithm()->mutable_grpo());
+  WriteOptimizer(spec.optimizer, *out.mutable_optimizer());
+  out.mutable_batch()->set_groups_per_step(spec.batch.groups_per_step);
+  out.mutable_batch()->set_micro_batch_tokens(spec.batch.micro_batch_tokens);
+  out.mutable_staleness()->set_max_versions(spec.staleness.max_versions);
+  out.mutable_staleness()->set_on_deadline(
+      spec.staleness.on_deadline == OnDeadline::kWait ? v1::StalenessSpec::WAIT : v1::StalenessSpec::DROP);
+  WriteStages(spec, out);
+  return out;
+}
+
+absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
+  JobSpec out;
+  out.name = proto.name();
+  out.seed = proto.seed();
+  SLUICE_RETURN_IF_ERROR(ReadModel(proto.model(), out.model));
+  SLUICE_RETURN_IF_ERROR(ReadPrompts(proto.prompts(), out.prompts));
+  ReadSampling(proto.sampling(), out.sampling);
+  SLUICE_ASSIGN_OR_RETURN(out.reward, FromProto(proto.reward()));
+  if (!proto.algorithm().has_grpo()) {
+    return absl::InvalidArgumentError("algorithm: exactly one is needed, for example algorithm { grpo {} }");
+  }
+  SLUICE_RETURN_IF_ERROR(ReadGrpo(proto.algorithm().grpo(), out.grpo));
+  SLUICE_RETURN_IF_ERROR(ReadOptimizer(proto.optimizer(), out.optimizer));
+  SetUnlessZero(proto.batch().groups_per_step(), out.batch.groups_per_step);
+  SetUnlessZero(proto.batch().micro_batch_tokens(), out.batch.micro_batch_tokens);
+  SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.staleness));
+  ReadStages(proto, out);
+  SLUICE_RETURN_IF_ERROR(CheckWhole(proto, out));
+  SLUICE_RETURN_IF_ERROR(Validate(out));
+  return out;
+}
+
+}  // namespace sluice

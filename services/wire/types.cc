@@ -1,0 +1,324 @@
+#include "services/wire/types.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "services/wire/field_check.h"
+#include "services/wire/utf8.h"
+
+namespace sluice {
+namespace {
+
+// A logarithm of a probability may round to a little above 0.
+constexpr float kMaxLogprob = 1e-3f;
+
+void CheckLogprobs(const google::protobuf::RepeatedField<float>& logprobs, int tokens,
+                   absl::string_view field, FieldCheck& check) {
+  check.Require(logprobs.size() == tokens, field,
+                absl::StrCat("has ", logprobs.size(), " numbers for ", tokens, " tokens"));
+  for (float logprob : logprobs) {
+    check.Finite(logprob, field);
+    check.Require(logprob <= kMaxLogprob, field, "must not be above 0");
+  }
+}
+
+// Spans cover [0, tokens) in order, none is empty.
+void CheckSpans(const v1::Trajectory& proto, FieldCheck& check) {
+  check.AtMost(proto.spans_size(), proto.tokens_size(), "spans", "spans");
+  int32_t next = 0;
+  for (const v1::VersionSpan& span : proto.spans()) {
+    check.Require(span.begin() == next && span.end() > span.begin(), "spans",
+                  absl::StrCat("[", span.begin(), ", ", span.end(), ") does not go on from token ", next));
+    next = span.end();
+  }
+  check.Require(next == proto.tokens_size(), "spans",
+                absl::StrCat("they end at token ", next, " of ", proto.tokens_size()));
+}
+
+absl::StatusOr<FinishReason> FinishReasonFromProto(v1::FinishReason proto) {
+  switch (proto) {
+    case v1::STOP:
+      return FinishReason::kStop;
+    case v1::LENGTH:
+      return FinishReason::kLength;
+    case v1::CANCELLED:
+      return FinishReason::kCancelled;
+    case v1::FINISH_REASON_UNSPECIFIED:
+      return FinishReason::kUnspecified;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("finish_reason: unknown value ", static_cast<int>(proto)));
+  }
+}
+
+v1::FinishReason ToProto(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return v1::STOP;
+    case FinishReason::kLength:
+      return v1::LENGTH;
+    case FinishReason::kCancelled:
+      return v1::CANCELLED;
+    case FinishReason::kUnspecified:
+      break;
+  }
+  return v1::FINISH_REASON_UNSPECIFIED;
+}
+
+v1::VerdictKind ToProto(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::kCorrect:
+      return v1::CORRECT;
+    case VerdictKind::kWrong:
+      return v1::WRONG;
+    case VerdictKind::kGraded:
+      return v1::GRADED;
+    case VerdictKind::kUndecided:
+      return v1::UNDECIDED;
+    case VerdictKind::kInfrastructure:
+      return v1::INFRASTRUCTURE;
+    case VerdictKind::kUnspecified:
+      break;
+  }
+  return v1::VERDICT_KIND_UNSPECIFIED;
+}
+
+absl::StatusOr<VerdictKind> VerdictKindFromProto(v1::VerdictKind proto) {
+  switch (proto) {
+    case v1::CORRECT:
+      return VerdictKind::kCorrect;
+    case v1::WRONG:
+      return VerdictKind::kWrong;
+    case v1::GRADED:
+      return VerdictKind::kGraded;
+    case v1::UNDECIDED:
+      return VerdictKind::kUndecided;
+    case v1::INFRASTRUCTURE:
+      return VerdictKind::kInfrastructure;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("kind: not a verdict (", static_cast<int>(proto), ")"));
+  }
+}
+
+absl::StatusOr<VerdictComponent> ComponentFromProto(const v1::VerdictComponent& proto) {
+  FieldCheck check;
+  check.Name(proto.name(), "name");
+  check.Finite(proto.value(), "value");
+  check.Finite(proto.weight(), "weight");
+  check.AtMost(proto.detail().size(), kMaxDetailBytes, "detail", "bytes");
+  SLUICE_RETURN_IF_ERROR(check.status());
+  VerdictComponent out;
+  out.name = proto.name();
+  SLUICE_ASSIGN_OR_RETURN(out.kind, VerdictKindFromProto(proto.kind()));
+  out.value = proto.value();
+  out.weight = proto.weight();
+  out.detail = proto.detail();
+  return out;
+}
+
+// Lines for people are cut, not refused, by whoever makes them.
+std::string Detail(const std::string& text) { return ToValidUtf8(absl::string_view(text).substr(0, 4096)); }
+
+}  // namespace
+
+v1::SamplingParams ToProto(const SamplingParams& params) {
+  v1::SamplingParams out;
+  out.set_temperature(params.temperature);
+  out.set_top_k(params.top_k);
+  out.set_top_p(params.top_p);
+  out.set_max_new_tokens(params.max_new_tokens);
+  out.mutable_stop_token_ids()->Add(params.stop_token_ids.begin(), params.stop_token_ids.end());
+  for (const std::string& stop : params.stop) out.add_stop(stop);
+  out.set_ignore_eos(params.ignore_eos);
+  return out;
+}
+
+absl::StatusOr<SamplingParams> FromProto(const v1::SamplingParams& proto) {
+  SamplingParams out;
+  if (proto.has_temperature()) out.temperature = proto.temperature();
+  if (proto.has_top_p()) out.top_p = proto.top_p();
+  FieldCheck check;
+  check.Finite(out.temperature, "temperature");
+  check.Require(out.temperature >= 0 && out.temperature <= 100, "temperature", "must be between 0 and 100");
+  check.NotNegative(proto.top_k(), "top_k");
+  check.Finite(out.top_p, "top_p");
+  check.Require(out.top_p > 0 && out.top_p <= 1, "top_p", "must be above 0 and at most 1");
+  check.Require(proto.max_new_tokens() >= 1 && proto.max_new_tokens() <= static_cast<int32_t>(kMaxTokens),
+                "max_new_tokens", absl::StrCat("must be between 1 and ", kMaxTokens));
+  check.TokenIds(proto.stop_token_ids(), kMaxStopTokens, "stop_token_ids");
+  check.AtMost(proto.stop_size(), kMaxStops, "stop", "texts");
+  for (const std::string& stop : proto.stop()) {
+    check.NotEmpty(stop, "stop");
+    check.AtMost(stop.size(), kMaxStopBytes, "stop", "bytes");
+  }
+  SLUICE_RETURN_IF_ERROR(check.status());
+  out.top_k = proto.top_k();
+  out.max_new_tokens = proto.max_new_tokens();
+  out.stop_token_ids.assign(proto.stop_token_ids().begin(), proto.stop_token_ids().end());
+  out.stop.assign(proto.stop().begin(), proto.stop().end());
+  out.ignore_eos = proto.ignore_eos();
+  return out;
+}
+
+v1::VersionSpan ToProto(const VersionSpan& span) {
+  v1::VersionSpan out;
+  out.set_begin(span.begin);
+  out.set_end(span.end);
+  out.set_policy_version(span.version);
+  out.set_manifest_hash(span.manifest_hash);
+  out.set_kernel_path(span.kernel_path);
+  return out;
+}
+
+absl::StatusOr<VersionSpan> FromProto(const v1::VersionSpan& proto) {
+  FieldCheck check;
+  check.NotNegative(proto.begin(), "begin");
+  check.Require(proto.end() > proto.begin(), "end", "must be above begin");
+  check.NotNegative(proto.policy_version(), "policy_version");
+  check.Name(proto.manifest_hash(), "manifest_hash");
+  check.AtMost(proto.kernel_path().size(), kMaxNameBytes, "kernel_path", "bytes");
+  SLUICE_RETURN_IF_ERROR(check.status());
+  return VersionSpan{proto.begin(), proto.end(), proto.policy_version(), proto.manifest_hash(),
+                     proto.kernel_path()};
+}
+
+v1::Trajectory ToProto(const Trajectory& trajectory) {
+  v1::Trajectory out;
+  out.mutable_key()->set_draw(trajectory.key.draw);
+  out.mutable_key()->set_index(trajectory.key.index);
+  out.mutable_tokens()->Add(trajectory.tokens.begin(), trajectory.tokens.end());
+  out.mutable_raw_logprobs()->Add(trajectory.raw_logprobs.begin(), trajectory.raw_logprobs.end());
+  out.mutable_processed_logprobs()->Add(trajectory.processed_logprobs.begin(),
+                                        trajectory.processed_logprobs.end());
+  for (const VersionSpan& span : trajectory.spans) *out.add_spans() = ToProto(span);
+  out.set_finish_reason(ToProto(trajectory.finish_reason));
+  out.set_text(ToValidUtf8(trajectory.text));
+  out.set_worker(trajectory.worker);
+  out.set_attempt(trajectory.attempt);
+  return out;
+}
+
+absl::StatusOr<Trajectory> FromProto(const v1::Trajectory& proto) {
+  FieldCheck check;
+  check.Require(proto.key().index() < kMaxGroupMembers, "key.index",
+                absl::StrCat("must be below ", kMaxGroupMembers));
+  check.TokenIds(proto.tokens(), kMaxTokens, "tokens");
+  CheckLogprobs(proto.raw_logprobs(), proto.tokens_size(), "raw_logprobs", check);
+  CheckLogprobs(proto.processed_logprobs(), proto.tokens_size(), "processed_logprobs", check);
+  CheckSpans(proto, check);
+  check.AtMost(proto.text().size(), kMaxTextBytes, "text", "bytes");
+  check.AtMost(proto.worker().size(), kMaxNameBytes, "worker", "bytes");
+  SLUICE_RETURN_IF_ERROR(check.status());
+  Trajectory out;
+  out.key = {proto.key().draw(), proto.key().index()};
+  out.tokens.assign(proto.tokens().begin(), proto.tokens().end());
+  out.raw_logprobs.assign(proto.raw_logprobs().begin(), proto.raw_logprobs().end());
+  out.processed_logprobs.assign(proto.processed_logprobs().begin(), proto.processed_logprobs().end());
+  for (const v1::VersionSpan& span : proto.spans()) {
+    absl::StatusOr<VersionSpan> parsed = FromProto(span);
+    if (!parsed.ok()) return Within("spans", parsed.status());
+    out.spans.push_back(*std::move(parsed));
+  }
+  SLUICE_ASSIGN_OR_RETURN(out.finish_reason, FinishReasonFromProto(proto.finish_reason()));
+  out.text = proto.text();
+  out.worker = proto.worker();
+  out.attempt = proto.attempt();
+  return out;
+}
+
+v1::Verdict ToProto(const Verdict& verdict) {
+  v1::Verdict out;
+  out.set_kind(ToProto(verdict.kind));
+  out.set_value(verdict.value);
+  for (const VerdictComponent& component : verdict.components) {
+    v1::VerdictComponent* proto = out.add_components();
+    proto->set_name(component.name);
+    proto->set_kind(ToProto(component.kind));
+    proto->set_value(component.value);
+    proto->set_weight(component.weight);
+    proto->set_detail(Detail(component.detail));
+  }
+  out.set_detail(Detail(verdict.detail));
+  out.set_seconds(verdict.seconds);
+  return out;
+}
+
+absl::StatusOr<Verdict> FromProto(const v1::Verdict& proto) {
+  FieldCheck check;
+  check.Finite(proto.value(), "value");
+  check.Finite(proto.seconds(), "seconds");
+  check.Require(!(proto.seconds() < 0), "seconds", "must not be negative");
+  check.AtMost(proto.components_size(), kMaxComponents, "components", "members");
+  check.AtMost(proto.detail().size(), kMaxDetailBytes, "detail", "bytes");
+  SLUICE_RETURN_IF_ERROR(check.status());
+  Verdict out;
+  SLUICE_ASSIGN_OR_RETURN(out.kind, VerdictKindFromProto(proto.kind()));
+  out.value = proto.value();
+  for (int i = 0; i < proto.components_size(); ++i) {
+    absl::StatusOr<VerdictComponent> component = ComponentFromProto(proto.components(i));
+    if (!component.ok()) return Within(absl::StrCat("components[", i, "]"), component.status());
+    out.components.push_back(*std::move(component));
+  }
+  out.detail = proto.detail();
+  out.seconds = proto.seconds();
+  return out;
+}
+
+v1::PolicyRef ToProto(const PolicyRef& policy) {
+  v1::PolicyRef out;
+  out.set_job(policy.job);
+  out.set_policy_version(policy.version);
+  out.set_manifest_hash(policy.manifest_hash);
+  out.set_source(policy.source);
+  return out;
+}
+
+absl::StatusOr<PolicyRef> FromProto(const v1::PolicyRef& proto) {
+  FieldCheck check;
+  check.Name(proto.job(), "job");
+  check.NotNegative(proto.policy_version(), "policy_version");
+  check.Name(proto.manifest_hash(), "manifest_hash");
+  check.AtMost(proto.source().size(), kMaxPathBytes, "source", "bytes");
+  SLUICE_RETURN_IF_ERROR(check.status());
+  return PolicyRef{proto.job(), proto.policy_version(), proto.manifest_hash(), proto.source()};
+}
+
+v1::Ledger ToProto(const Ledger& ledger) {
+  v1::Ledger out;
+  out.set_issued(ledger.issued);
+  out.set_in_flight(ledger[LedgerColumn::kInFlight]);
+  out.set_trained(ledger[LedgerColumn::kTrained]);
+  out.set_dropped_stale(ledger[LedgerColumn::kDroppedStale]);
+  out.set_dropped_failed(ledger[LedgerColumn::kDroppedFailed]);
+  out.set_dropped_filtered(ledger[LedgerColumn::kDroppedFiltered]);
+  out.set_quarantined(ledger[LedgerColumn::kQuarantined]);
+  out.set_cancelled(ledger[LedgerColumn::kCancelled]);
+  out.set_rolled_back(ledger[LedgerColumn::kRolledBack]);
+  return out;
+}
+
+absl::StatusOr<Ledger> FromProto(const v1::Ledger& proto) {
+  Ledger out;
+  out.issued = proto.issued();
+  out[LedgerColumn::kInFlight] = proto.in_flight();
+  out[LedgerColumn::kTrained] = proto.trained();
+  out[LedgerColumn::kDroppedStale] = proto.dropped_stale();
+  out[LedgerColumn::kDroppedFailed] = proto.dropped_failed();
+  out[LedgerColumn::kDroppedFiltered] = proto.dropped_filtered();
+  out[LedgerColumn::kQuarantined] = proto.quarantined();
+  out[LedgerColumn::kCancelled] = proto.cancelled();
+  out[LedgerColumn::kRolledBack] = proto.rolled_back();
+  constexpr int64_t kMaxSamples = int64_t{1} << 56;  // so that the sum of the columns cannot overflow
+  FieldCheck check;
+  for (int i = 0; i < kLedgerColumns; ++i) {
+    check.Require(out.columns[i] >= 0 && out.columns[i] <= kMaxSamples,
+                  LedgerColumnName(static_cast<LedgerColumn>(i)), "must be between 0 and 2^56");
+  }
+  SLUICE_RETURN_IF_ERROR(check.status());
+  check.Require(out.Balances(), "issued", "must be the sum of the other columns");
+  SLUICE_RETURN_IF_ERROR(check.status());
+  return out;
+}
+
+}  // namespace sluice
