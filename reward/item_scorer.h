@@ -1,0 +1,28 @@
+// What judges one component of a reward. Immutable once made; thread-safe.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "core/rl/scorer.h"
+
+namespace sluice {
+
+struct Judgement {
+  VerdictKind kind = VerdictKind::kUnspecified;
+  double value = 0;
+  std::string detail;  // ASCII; quoted pieces of a completion are escaped and cut
+};
+
+class ItemScorer {
+ public:
+  virtual ~ItemScorer() = default;
+  // Never fails: what it cannot decide is UNDECIDED, and the detail says why.
+  virtual Judgement Judge(const ScoreItem& item) const = 0;
+};
+
+inline Judgement Correct(std::string detail) { return {VerdictKind::kCorrect, 1, std::move(detail)}; }
+inline Judgement Wrong(std::string detail) { return {VerdictKind::kWrong, 0, std::move(detail)}; }
+inline Judgement Undecided(std::string detail) { return {VerdictKind::kUndecided, 0, std::move(detail)}; }
+
+}  // namespace sluice

@@ -1,0 +1,71 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "reward/regex_scorer.h"
+
+#include <pcre2.h>
+
+#include "absl/strings/str_cat.h"
+#include "reward/quotation.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kMaxPatternBytes = 4096;
+// PCRE2's own limits start anew at each place of the text where a match may begin; the count of callouts does
+// not.
+constexpr uint32_t kMatchLimit = 1000000;
+constexpr uint32_t kHeapLimitKib = 64 * 1024;
+constexpr int64_t kMaxSteps = 5000000;
+
+std::string MessageOf(int code) {
+  char text[256];
+  if (pcre2_get_error_message(code, reinterpret_cast<PCRE2_UCHAR*>(text), sizeof text) < 0)
+    return "unknown error";
+  return text;
+}
+
+int CountStep(pcre2_callout_block*, void* steps) {
+  return --*static_cast<int64_t*>(steps) < 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ItemScorer>> RegexItemScorer::Create(const std::string& pattern) {
+  if (pattern.empty()) return absl::InvalidArgumentError("regex.pattern is empty");
+  if (pattern.size() > kMaxPatternBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("regex.pattern has ", pattern.size(), " bytes; at most ",
+                                                   kMaxPatternBytes, " are allowed"));
+  }
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  uint32_t options =
+      PCRE2_DOTALL | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT;
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options,
+                                   &error, &offset, nullptr);
+  if (code == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("regex.pattern ", Quotation(pattern), " at byte ", offset, ": ", MessageOf(error)));
+  }
+  return std::unique_ptr<ItemScorer>(new RegexItemScorer(code, pattern));
+}
+
+RegexItemScorer::~RegexItemScorer() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
+
+Judgement RegexItemScorer::Judge(const ScoreItem& item) const {
+  const auto* code = static_cast<const pcre2_code*>(code_);
+  std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> data(pcre2_match_data_create(1, nullptr),
+                                                                      pcre2_match_data_free);
+  std::unique_ptr<pcre2_match_context, void (*)(pcre2_match_context*)> context(
+      pcre2_match_context_create(nullptr), pcre2_match_context_free);
+  if (data == nullptr || context == nullptr) return {VerdictKind::kInfrastructure, 0, "out of memory"};
+  int64_t steps = kMaxSteps;
+  pcre2_set_match_limit(context.get(), kMatchLimit);
+  pcre2_set_heap_limit(context.get(), kHeapLimitKib);
+  pcre2_set_callout(context.get(), CountStep, &steps);
+  int rc = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(item.completion.data()), item.completion.size(), 0,
+                       0, data.get(), context.get());
+  if (rc >= 0) return Correct("the pattern is found");
+  if (rc == PCRE2_ERROR_NOMATCH) return Wrong(absl::StrCat("no match for ", Quotation(pattern_)));
+  return Undecided(absl::StrCat("the search for ", Quotation(pattern_), " was given up: ", MessageOf(rc)));
+}
+
+}  // namespace sluice
