@@ -17,11 +17,13 @@ struct ChatMessage {
 class ChatTemplate {
  public:
   // `source` is Jinja; bos and eos are given to it as bos_token and eos_token.
-  static absl::StatusOr<std::unique_ptr<const ChatTemplate>> Parse(absl::string_view source, std::string bos_token,
+  static absl::StatusOr<std::unique_ptr<const ChatTemplate>> Parse(absl::string_view source,
+                                                                   std::string bos_token,
                                                                    std::string eos_token);
-  // From tokenizer_config.json's text (chat_template, bos_token, eos_token) and chat_template.jinja's, which goes first.
-  static absl::StatusOr<std::unique_ptr<const ChatTemplate>> FromModelFiles(absl::string_view tokenizer_config_json,
-                                                                            absl::string_view jinja_file);
+  // From tokenizer_config.json's text (chat_template, bos_token, eos_token) and chat_template.jinja's, which
+  // goes first.
+  static absl::StatusOr<std::unique_ptr<const ChatTemplate>> FromModelFiles(
+      absl::string_view tokenizer_config_json, absl::string_view jinja_file);
   virtual ~ChatTemplate() = default;
   virtual absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
                                              bool add_generation_prompt) const = 0;

@@ -1,5 +1,5 @@
-// Hugging Face model directories: reading and writing. Everything read is untrusted and bounds-checked; errors name the
-// file and the tensor or field.
+// Hugging Face model directories: reading and writing. Everything read is untrusted and bounds-checked;
+// errors name the file and the tensor or field.
 #pragma once
 
 #include <map>
@@ -23,12 +23,14 @@ struct ModelDirectory {
 
 absl::StatusOr<ModelFiles> ReadModelFiles(const std::string& directory);
 absl::StatusOr<ModelDirectory> ReadModelDirectory(const std::string& directory);
-// model.safetensors (sharded with an index above 5 GB) and the files; config.json's dtype fields are set to `dtype`.
-// Written to a temporary folder beside it, then renamed; `directory` must not exist or be empty.
-absl::Status WriteModelDirectory(const std::string& directory, const ModelFiles& files, const TensorMap& tensors,
-                                 DType dtype);
+// model.safetensors (sharded with an index above `shard_bytes`) and the files. Tensors of another floating
+// type are converted to `dtype` (kBF16 or kF32), save correction biases; config.json's dtype fields are set
+// to it. Written to a temporary folder beside it, then renamed; `directory` must not exist or be empty.
+absl::Status WriteModelDirectory(const std::string& directory, const ModelFiles& files,
+                                 const TensorMap& tensors, DType dtype, int64_t shard_bytes = 5'000'000'000);
 
-// One safetensors file. Header limit 100 MB; offsets must tile the data exactly; shapes must match their bytes.
+// One safetensors file. Header limit 100 MB; offsets must tile the data exactly; shapes must match their
+// bytes.
 absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path);
 std::string SerializeSafetensors(const TensorMap& tensors);
 

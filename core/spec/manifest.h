@@ -23,13 +23,14 @@ struct Manifest {
   JobId job;
   PolicyVersion version = kNoPolicyVersion;
   PolicyVersion parent = kNoPolicyVersion;
-  std::vector<ManifestTensor> tensors;              // by rising name
-  std::map<std::string, std::string> model_files;   // name -> SHA-256
+  std::vector<ManifestTensor> tensors;             // by rising name
+  std::map<std::string, std::string> model_files;  // name -> SHA-256
 };
 
 // Canonical JSON: the same manifest gives the same bytes. Its SHA-256 names the version's content.
 std::string SerializeManifest(const Manifest& manifest);
-absl::StatusOr<Manifest> ParseManifest(absl::string_view json);  // bounded; refuses duplicates and wrong sizes
+absl::StatusOr<Manifest> ParseManifest(
+    absl::string_view json);  // bounded; refuses duplicates and wrong sizes
 std::string ManifestHash(absl::string_view manifest_json);
 
 }  // namespace sluice

@@ -25,7 +25,11 @@ struct RopeConfig {
 };
 
 enum class RouterScore { kSoftmax, kSigmoid };
-enum class RouterGroupScore { kNone, kMax, kTopTwoSum };  // how a group of experts is scored; kNone: no groups
+enum class RouterGroupScore {
+  kNone,
+  kMax,
+  kTopTwoSum
+};  // how a group of experts is scored; kNone: no groups
 
 struct MoeConfig {
   int32_t experts = 0;  // routed; 0: a dense model
@@ -47,7 +51,7 @@ struct ModelConfig {
   // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
   int64_t q_lora_rank = 0;  // 0: no query compression
   int64_t kv_lora_rank = 0, qk_nope_dim = 0, qk_rope_dim = 0, v_dim = 0;
-  bool attention_bias = false;  // biases of q_a, kv_a and o_proj
+  bool attention_bias = false;   // biases of q_a, kv_a and o_proj
   bool rope_interleaved = true;  // pairs (2i, 2i+1) rotate; else halves
   RopeConfig rope;
   MoeConfig moe;
@@ -57,13 +61,14 @@ struct ModelConfig {
   std::vector<int32_t> eos_token_ids;
   int32_t bos_token_id = -1, pad_token_id = -1;
 
-  double SoftmaxScale() const;                 // (dn+dr)^-1/2 x mscale(factor, mscale_all_dim)^2
+  double SoftmaxScale() const;                        // (dn+dr)^-1/2 x mscale(factor, mscale_all_dim)^2
   std::vector<float> RopeInverseFrequencies() const;  // [qk_rope_dim/2]; computed in double
-  float RopeAmplitude() const;                 // multiplies cos and sin
+  float RopeAmplitude() const;                        // multiplies cos and sin
 };
 
 // Refuses, naming the field, what is missing, out of range or not supported.
-absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view config_json, absl::string_view generation_config_json = "");
+absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view config_json,
+                                             absl::string_view generation_config_json = "");
 
 struct TensorShape {
   std::string name;
@@ -71,8 +76,8 @@ struct TensorShape {
   bool always_f32 = false;  // e_score_correction_bias
   bool trained = true;      // has a gradient
 };
-// Every tensor of the model by hub name, in a fixed order. Checkpoints must have exactly these shapes; multi-token
-// prediction layers (index >= layers) and rotary buffers in a checkpoint are skipped.
+// Every tensor of the model by hub name, in a fixed order. Checkpoints must have exactly these shapes;
+// multi-token prediction layers (index >= layers) and rotary buffers in a checkpoint are skipped.
 std::vector<TensorShape> TensorTable(const ModelConfig& config);
 
 }  // namespace sluice

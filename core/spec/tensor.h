@@ -1,4 +1,5 @@
-// A tensor in host memory, without LibTorch: what checkpoints, manifests and the wire carry. Immutable once shared.
+// A tensor in host memory, without LibTorch: what checkpoints, manifests and the wire carry. Immutable once
+// shared.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,10 @@ absl::StatusOr<DType> DTypeFromSafetensors(absl::string_view name);
 struct HostTensor {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  std::shared_ptr<const std::string> bytes;  // little-endian, row-major; shared: tensors are passed around, not copied
+  std::shared_ptr<const std::string>
+      bytes;  // little-endian, row-major; shared: tensors are passed around, not copied
   int64_t elements() const;
-  const float* f32() const { return reinterpret_cast<const float*>(bytes->data()); }        // only for kF32
+  const float* f32() const { return reinterpret_cast<const float*>(bytes->data()); }         // only for kF32
   const uint16_t* bf16() const { return reinterpret_cast<const uint16_t*>(bytes->data()); }  // only for kBF16
 };
 
@@ -40,6 +42,6 @@ inline float FloatFromBf16(uint16_t value) {
 }
 
 HostTensor TensorFromFloats(std::vector<int64_t> shape, const float* values, DType dtype);  // kF32 or kBF16
-std::vector<float> ToFloats(const HostTensor& tensor);                                      // from kF32, kBF16 or kF16
+std::vector<float> ToFloats(const HostTensor& tensor);  // from kF32, kBF16 or kF16
 
 }  // namespace sluice
