@@ -10,11 +10,17 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxPatternBytes = 4096;
-// PCRE2's own limits start anew at each place of the text where a match may begin; the count of callouts does
-// not.
+// PCRE2's own limits start anew at each place of the text where a match may begin, and do not count the
+// characters that a loop passes. So the search is counted here too: one step for each item of the pattern
+// tried, and one for each byte that the place in the text moved since the item before.
 constexpr uint32_t kMatchLimit = 1000000;
 constexpr uint32_t kHeapLimitKib = 64 * 1024;
-constexpr int64_t kMaxSteps = 5000000;
+constexpr int64_t kMaxSteps = 20000000;
+
+struct Steps {
+  int64_t left = kMaxSteps;
+  size_t position = 0;
+};
 
 std::string MessageOf(int code) {
   char text[256];
@@ -23,8 +29,13 @@ std::string MessageOf(int code) {
   return text;
 }
 
-int CountStep(pcre2_callout_block*, void* steps) {
-  return --*static_cast<int64_t*>(steps) < 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
+int CountStep(pcre2_callout_block* block, void* data) {
+  auto* steps = static_cast<Steps*>(data);
+  size_t position = block->current_position;
+  steps->left -= 1 + static_cast<int64_t>(position > steps->position ? position - steps->position
+                                                                     : steps->position - position);
+  steps->position = position;
+  return steps->left < 0 ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
 }  // namespace
@@ -57,7 +68,7 @@ Judgement RegexItemScorer::Judge(const ScoreItem& item) const {
   std::unique_ptr<pcre2_match_context, void (*)(pcre2_match_context*)> context(
       pcre2_match_context_create(nullptr), pcre2_match_context_free);
   if (data == nullptr || context == nullptr) return {VerdictKind::kInfrastructure, 0, "out of memory"};
-  int64_t steps = kMaxSteps;
+  Steps steps;
   pcre2_set_match_limit(context.get(), kMatchLimit);
   pcre2_set_heap_limit(context.get(), kHeapLimitKib);
   pcre2_set_callout(context.get(), CountStep, &steps);

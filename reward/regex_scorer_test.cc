@@ -40,6 +40,17 @@ TEST(RegexScorerTest, SearchOverTheLimitIsUndecided) {
   EXPECT_EQ(Judge("(.*a){12}b", std::string(3000, 'a') + "cb"), VerdictKind::kUndecided);
 }
 
+// Each of these takes quadratic time on a text of this size where only PCRE2's own limits hold.
+TEST(RegexScorerTest, SearchOfALongTextEnds) {
+  std::string text(1 << 20, 'a');
+  for (const char* pattern :
+       {"a*+y", "[^x]*+y", "a{1,1000}y", "(?=.*a)(?=.*q)", "(a|b)*c", ".*?y", "\\w+\\s*=\\s*x"}) {
+    for (const char* tail : {"", "y>q c x"}) {
+      EXPECT_NE(Judge(pattern, text + tail), VerdictKind::kInfrastructure) << pattern;
+    }
+  }
+}
+
 TEST(RegexScorerTest, BadPatternIsRefusedWithItsPlace) {
   auto bad = RegexItemScorer::Create("a(b");
   EXPECT_EQ(bad.status().code(), absl::StatusCode::kInvalidArgument);
