@@ -143,7 +143,7 @@ float SoftmaxStep(float* scores, int64_t n, float scale, float* max, float* sum)
 }
 
 struct Scratch {
-  float *transposed, *edge, *scores, *d_probability, *turned, *turned_too, *max, *sum, *correction;
+  float *transposed, *edge, *scores, *d_probability, *factors, *turned, *stacked, *max, *sum, *correction;
 };
 Scratch Divide(float* memory, int64_t m, int64_t width) {
   Scratch s;
@@ -151,9 +151,10 @@ Scratch Divide(float* memory, int64_t m, int64_t width) {
   s.edge = s.transposed + kTokens * width;
   s.scores = s.edge + kTokens * kLanes;
   s.d_probability = s.scores + m * kTokens;
-  s.turned = s.d_probability + m * kTokens;
-  s.turned_too = s.turned + m * kTokens;
-  s.max = s.turned_too + m * kTokens;
+  s.factors = s.d_probability + m * kTokens;
+  s.turned = s.factors + kTokens * kTokens;
+  s.stacked = s.turned + kTokens * kTokens;
+  s.max = s.stacked + kTokens * LanesOver(width);
   s.sum = s.max + m;
   s.correction = s.sum + m;
   return s;
@@ -202,6 +203,57 @@ void AttentionIsa(const AttentionGroup& g, float* out, float* log_sum_exp, float
   }
 }
 
+namespace {
+
+// One head's 64 positions: scores become probabilities; d_scores = scale p (dp - d_dot). Positions that are
+// not attended to may hold anything, so they are made 0.
+void ScoreGradient(const AttentionBackwardGroup& backward, int64_t i, int64_t n, float* scores,
+                   const float* dp, float* d_scores) {
+  const Lanes lse = Splat(backward.log_sum_exp[i]), dot = Splat(backward.d_dot[i]);
+  const Lanes scale = Splat(backward.forward.scale);
+  for (int64_t t = 0; t < kTokens; t += kLanes) {
+    const int64_t left = n - t < 0 ? 0 : n - t;
+    if (left >= kLanes) {
+      const Lanes p = Exp(Sub(Mul(Load(scores + t), scale), lse));
+      Store(d_scores + t, Mul(Mul(p, Sub(Load(dp + t), dot)), scale));
+      Store(scores + t, p);
+    } else {
+      const Lanes p = Exp(Sub(Mul(LoadFirst(scores + t, left, 0.0f), scale), lse));
+      const Lanes d_score = Mul(Mul(p, Sub(LoadFirst(dp + t, left, 0.0f), dot)), scale);
+      Store(d_scores + t, KeepFirst(d_score, left));
+      Store(scores + t, KeepFirst(p, left));
+    }
+  }
+}
+
+// d_block += d_scores^T q (keys) + p^T d_out (values, the first c columns), for (row, head) = first .. first
+// + count. Both sums are one product over the factors d_score, p, d_score, p, ... in rising (row, head), so
+// that its bits do not depend on how rows were grouped.
+void AddBlockGradient(const AttentionBackwardGroup& backward, const Scratch& s, int64_t first, int64_t count,
+                      int64_t positions, const float* d_scores, float* d_block) {
+  const AttentionGroup& g = backward.forward;
+  const int64_t width = g.c + g.dr, stride = LanesOver(width), some = kTokens / 2;
+  for (int64_t i = first; i < first + count; i += some) {
+    const int64_t pairs = first + count - i < some ? first + count - i : some;
+    for (int64_t j = 0; j < pairs; ++j) {
+      float* key = s.stacked + 2 * j * stride;
+      float* value = key + stride;
+      __builtin_memset(key, 0, 2 * stride * sizeof(float));
+      __builtin_memcpy(key, g.q + (i + j) * width, width * sizeof(float));
+      __builtin_memcpy(value, backward.d_out + (i + j) * g.c, g.c * sizeof(float));
+      __builtin_memcpy(s.factors + 2 * j * kTokens, d_scores + (i + j) * kTokens, kTokens * sizeof(float));
+      __builtin_memcpy(s.factors + (2 * j + 1) * kTokens, s.scores + (i + j) * kTokens,
+                       kTokens * sizeof(float));
+    }
+    Transpose(s.factors, kTokens, 2 * pairs, kTokens, s.turned, kTokens);
+    Product<float> product = {s.turned, kTokens, s.stacked, stride, kLanes, 2 * pairs, width, d_block, width};
+    product.accumulate = true;
+    Multiply(product, positions);
+  }
+}
+
+}  // namespace
+
 // With p = exp(score - log_sum_exp), dp = d_out . value: d_score = scale p (dp - d_dot) (Dao 2023, algorithm
 // 2).
 void AttentionBackwardBlockIsa(const AttentionBackwardGroup& backward, int64_t b, float* d_block,
@@ -218,36 +270,10 @@ void AttentionBackwardBlockIsa(const AttentionBackwardGroup& backward, int64_t b
     MultiplyTransposed(backward.d_out + first * g.c, g.c, s.transposed, most,
                        s.d_probability + first * kTokens, count);
     for (int64_t i = first; i < first + count; ++i) {
-      const int64_t n = Seen(g, i / heads, b);
-      const Lanes lse = Splat(backward.log_sum_exp[i]), dot = Splat(backward.d_dot[i]),
-                  scale = Splat(g.scale);
-      float* p = s.scores + i * kTokens;
-      for (int64_t t = 0; t < kTokens; t += kLanes) {
-        const int64_t left =
-            n - t < 0 ? 0 : n - t;  // positions not attended to may hold anything: make them 0
-        const Lanes score = LoadFirst(p + t, left, -__builtin_inff());
-        const Lanes probability = Exp(Sub(Mul(score, scale), lse));
-        const Lanes dp = LoadFirst(s.d_probability + i * kTokens + t, left, 0.0f);
-        const Lanes d_score = Mul(Mul(probability, Sub(dp, dot)), scale);
-        Store(p + t, KeepFirst(probability, left));
-        Store(d_scores + i * kTokens + t, KeepFirst(d_score, left));
-      }
+      ScoreGradient(backward, i, Seen(g, i / heads, b), s.scores + i * kTokens, s.d_probability + i * kTokens,
+                    d_scores + i * kTokens);
     }
-    if (d_block != nullptr) {
-      // Position-major copies; then fused multiply-adds over rows and heads in rising order onto what is
-      // there.
-      Transpose(d_scores + first * kTokens, kTokens, count, kTokens, s.turned, count);
-      Transpose(s.scores + first * kTokens, kTokens, count, kTokens, s.turned_too, count);
-      for (int64_t k = 0; k < count; k += kTokens) {
-        const int64_t some = count - k < kTokens ? count - k : kTokens;
-        MultiplyPlain({s.turned + k, count, g.q + (first + k) * width, width, some, width, d_block, width,
-                       true, nullptr},
-                      most, s.edge);
-        MultiplyPlain({s.turned_too + k, count, backward.d_out + (first + k) * g.c, g.c, some, g.c, d_block,
-                       width, true, nullptr},
-                      most, s.edge);
-      }
-    }
+    if (d_block != nullptr) AddBlockGradient(backward, s, first, count, most, d_scores, d_block);
     r = end - 1;
   }
 }

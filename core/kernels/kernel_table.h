@@ -64,7 +64,7 @@ struct KernelTable {
 
 // Enough for each of the three, `m` = rows * heads of the group and `width` = c + dr.
 constexpr int64_t AttentionScratch(int64_t m, int64_t width) {
-  return 64 * width + 64 * 16 + m * (4 * 64 + 16 + 4);
+  return 64 * width + 64 * 16 + m * (2 * 64 + 3) + 2 * 64 * 64 + 64 * (width + 16);
 }
 
 namespace generic {
