@@ -1,0 +1,29 @@
+#include "services/remote/peer.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "services/host/channel.h"
+#include "services/wire/grpc_status.h"
+
+namespace sluice {
+
+absl::StatusOr<Peer> Connect(const std::string& address) {
+  SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(address));
+  return Peer{address, std::move(channel)};
+}
+
+ClientCall::ClientCall(const Peer& peer, absl::Time deadline, const CancelToken* cancel)
+    : address_(peer.address) {
+  if (deadline != absl::InfiniteFuture()) context_.set_deadline(absl::ToChronoTime(deadline));
+  if (cancel != nullptr) on_cancel_.emplace(cancel->stop_token(), TryCancel{&context_});
+}
+
+absl::Status ClientCall::Result(const grpc::Status& status) const {
+  return Annotate(FromGrpc(status), address_);
+}
+
+absl::Status ClientCall::BadResponse(absl::string_view what) const {
+  return absl::InternalError(absl::StrCat(address_, ": bad response: ", what));
+}
+
+}  // namespace sluice

@@ -1,0 +1,80 @@
+#include "services/remote/remote_rollout_worker.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "services/wire/rollout.h"
+#include "services/wire/types.h"
+
+namespace sluice {
+namespace {
+
+// Takes the trajectories of one request and checks that each is one that was asked for, once.
+class Delivery {
+ public:
+  Delivery(const RolloutRequest& request, const std::function<void(Trajectory)>& on_trajectory)
+      : draw_(request.draw),
+        missing_(request.indices.begin(), request.indices.end()),
+        on_trajectory_(on_trajectory) {}
+
+  absl::Status Take(const v1::GenerateResponse& response) {
+    SLUICE_ASSIGN_OR_RETURN(Trajectory trajectory, FromProto(response.trajectory()));
+    if (trajectory.key.draw != draw_ || missing_.erase(trajectory.key.index) == 0) {
+      return absl::InternalError(absl::StrCat("sample ", trajectory.key.draw, "/", trajectory.key.index,
+                                              " was not asked for or came twice"));
+    }
+    on_trajectory_(std::move(trajectory));
+    return absl::OkStatus();
+  }
+  size_t missing() const { return missing_.size(); }
+
+ private:
+  const Draw draw_;
+  std::set<uint32_t> missing_;
+  const std::function<void(Trajectory)>& on_trajectory_;
+};
+
+}  // namespace
+
+RemoteRolloutWorker::RemoteRolloutWorker(Peer peer, absl::Duration state_timeout)
+    : peer_(std::move(peer)),
+      state_timeout_(state_timeout),
+      stub_(v1::RolloutService::NewStub(peer_.channel)) {}
+
+absl::Status RemoteRolloutWorker::LoadPolicy(const PolicyRef& policy, absl::Time deadline) {
+  v1::LoadPolicyRequest request;
+  *request.mutable_policy() = ToProto(policy);
+  v1::LoadPolicyResponse response;
+  ClientCall call(peer_, deadline);
+  return call.Result(stub_->LoadPolicy(call.context(), request, &response));
+}
+
+absl::Status RemoteRolloutWorker::Generate(const RolloutRequest& request, const CancelToken& cancel,
+                                           const std::function<void(Trajectory)>& on_trajectory) {
+  ClientCall call(peer_, request.deadline, &cancel);
+  Delivery delivery(request, on_trajectory);
+  absl::Status bad = absl::OkStatus();
+  const auto reader = stub_->Generate(call.context(), ToProto(request));
+  v1::GenerateResponse response;
+  while (bad.ok() && reader->Read(&response)) bad = delivery.Take(response);
+  if (!bad.ok()) call.context()->TryCancel();
+  const absl::Status status = call.Result(reader->Finish());
+  if (!bad.ok()) return call.BadResponse(bad.message());
+  if (status.ok() && delivery.missing() > 0) {
+    return call.BadResponse(absl::StrCat("the stream ended without ", delivery.missing(), " of the samples"));
+  }
+  return status;
+}
+
+absl::StatusOr<RolloutWorkerState> RemoteRolloutWorker::GetState() {
+  v1::GetRolloutStateResponse response;
+  ClientCall call(peer_, absl::Now() + state_timeout_);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->GetRolloutState(call.context(), {}, &response)));
+  absl::StatusOr<RolloutWorkerState> state = FromProto(response);
+  if (!state.ok()) return call.BadResponse(state.status().message());
+  return state;
+}
+
+}  // namespace sluice
