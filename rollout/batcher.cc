@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -66,9 +67,15 @@ void Batcher::EndGroup(const std::shared_ptr<RolloutGroup>& group, absl::Status 
   if (group->kind == GroupKind::kSample) {
     for (size_t i = 0; i < group->unfinished; ++i) metrics_.CountRollout(FinishReason::kCancelled);
   }
-  const std::shared_ptr<RolloutGroup> kept = group;  // `group` may live in the map
-  groups_.erase(kept->ordinal);
-  kept->End(std::move(status));
+  if (group->run != nullptr) group->version = group->run->policy->version;
+  group->run = nullptr;
+  const uint64_t ordinal = group->ordinal;
+  ended_.emplace_back(group, std::move(status));
+  groups_.erase(ordinal);  // `group` may live there
+}
+
+std::vector<std::pair<std::shared_ptr<RolloutGroup>, absl::Status>> Batcher::TakeEnded() {
+  return std::exchange(ended_, {});
 }
 
 void Batcher::FailAll(const absl::Status& status) {

@@ -48,6 +48,9 @@ class Batcher {
   // Ends expired groups, starts waiting ones, and computes the next rows of all running streams.
   void Step();
   void FailAll(const absl::Status& status);
+  // Groups that ended since the last call, and how. Their callers are still to be told: by RolloutGroup::End,
+  // after everything that they may look at next is up to date.
+  std::vector<std::pair<std::shared_ptr<RolloutGroup>, absl::Status>> TakeEnded();
   int32_t running_sequences() const;
   int32_t queued_sequences() const;
 
@@ -121,6 +124,7 @@ class Batcher {
   BlockPool blocks_;  // outlives the streams
   std::map<uint64_t, std::shared_ptr<RolloutGroup>> groups_;
   Streams running_, waiting_;
+  std::vector<std::pair<std::shared_ptr<RolloutGroup>, absl::Status>> ended_;
   std::vector<float> hidden_, picked_, logits_;  // workspaces
 };
 

@@ -79,14 +79,20 @@ void Engine::Work() {
     const absl::Time start = absl::Now();
     batcher_.Step();
     metrics_.step_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
+    FinishStep();
+  }
+  batcher_.FailAll(absl::CancelledError("the worker shuts down"));
+  FinishStep();
+}
+
+void Engine::FinishStep() {
+  {
     absl::MutexLock lock(&mu_);
     batcher_idle_ = batcher_.idle();
     running_ = batcher_.running_sequences();
     queued_ = batcher_.queued_sequences();
   }
-  batcher_.FailAll(absl::CancelledError("the worker shuts down"));
-  absl::MutexLock lock(&mu_);
-  running_ = queued_ = 0;
+  for (auto& [group, status] : batcher_.TakeEnded()) group->End(std::move(status));
 }
 
 std::shared_ptr<PolicyRun> Engine::served() const {
@@ -258,7 +264,7 @@ absl::StatusOr<TokenScores> Engine::ScoreTokens(const JobId& job, const std::vec
   absl::MutexLock lock(&group->mu);
   group->mu.Await(absl::Condition(&group->done));
   if (!group->status.ok()) return group->status;
-  return TokenScores{group->scores, group->run->policy->version};
+  return TokenScores{group->scores, group->version};
 }
 
 absl::StatusOr<RolloutWorkerState> Engine::GetState() {

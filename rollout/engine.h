@@ -76,7 +76,8 @@ class Engine final : public RolloutWorker {
  private:
   Engine(EngineOptions options, prometheus::Registry& registry, Clock& clock);
 
-  void Work();  // the engine's thread
+  void Work();        // the engine's thread
+  void FinishStep();  // publishes the batcher's state, then tells callers that their groups ended
   absl::Status FetchAndServe(const PolicyRef& policy, absl::Time deadline);
   // Takes the turn to load; loads are rare and large, so there is one at a time.
   absl::Status BeginLoad(absl::Time deadline);

@@ -127,7 +127,7 @@ TEST_F(EngineInvariantTest, SamplesDoNotDependOnPreemption) {
       options.prefill_chunk_tokens = 50;
       const auto engine = Start(options);
       ExpectSame(AllAtOnce(*engine), want);
-      if (blocks == 5) EXPECT_GT(engine->Metric("sluice_preemptions_total"), 0);
+      EXPECT_GT(engine->Metric("sluice_preemptions_total"), blocks == 5 ? 0 : -1);
       EXPECT_EQ(engine->Metric("sluice_cache_blocks_used"), 0);
       EXPECT_EQ(engine->Metric("sluice_cache_blocks_capacity"), static_cast<double>(blocks));
     }

@@ -28,8 +28,9 @@ struct RolloutGroup {
   CancelToken cancel;
 
   // Written by the engine's thread; read by the caller once done.
-  std::shared_ptr<PolicyRun> run;  // pinned when the group starts; shared with the engine and other groups
-  size_t unfinished = 0;           // completions
+  std::shared_ptr<PolicyRun> run;  // pinned while the group runs; shared with the engine and other groups
+  PolicyVersion version = kNoPolicyVersion;  // of the policy, when the group has ended
+  size_t unfinished = 0;                     // completions
   std::vector<float> scores;
 
   absl::Mutex mu;
