@@ -1,0 +1,108 @@
+// sluice pause, resume, cancel, checkpoints, export: what is done to a job.
+#include <filesystem>
+#include <iostream>
+
+#include "absl/strings/str_format.h"
+#include "core/base/file.h"
+#include "nlohmann/json.hpp"
+#include "services/cli/command.h"
+#include "services/cli/connection.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/panel.h"
+
+namespace sluice::cli {
+namespace {
+
+struct ControlOptions {
+  ConnectionOptions connection;
+  std::string job;
+  bool json = false;
+};
+
+struct ExportOptions {
+  ConnectionOptions connection;
+  std::string job, directory;
+  int64_t version = -1;
+};
+
+using Call = absl::StatusOr<v1::Job> (JobClient::*)(const std::string&);
+
+int Control(const ControlOptions& o, Call call) {
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  const auto job = ((**client).*call)(o.job);
+  if (!job.ok()) return Report(job.status());
+  std::cout << (o.json ? ToJson(*job, /*pretty=*/true) : RenderLine(*job) + "\n");
+  return kDone;
+}
+
+int Checkpoints(const ControlOptions& o) {
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  const auto checkpoints = (*client)->ListCheckpoints(o.job);
+  if (!checkpoints.ok()) return Report(checkpoints.status());
+  if (o.json) {
+    v1::ListCheckpointsResponse all;
+    for (const v1::Checkpoint& c : *checkpoints) *all.add_checkpoints() = c;
+    std::cout << ToJson(all, /*pretty=*/true);
+    return kDone;
+  }
+  std::cout << absl::StrFormat("%8s%16s  %s\n", "version", "bytes", "path");
+  for (const v1::Checkpoint& c : *checkpoints) {
+    std::cout << absl::StrFormat("%8d%16d  %s\n", c.policy_version(), c.bytes(), c.path());
+  }
+  return kDone;
+}
+
+int Export(const ExportOptions& o) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(o.directory, error).lexically_normal();
+  if (error) return Report(ErrnoStatus(error.value(), o.directory));
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  const auto version = (*client)->Export(
+      o.job, o.version >= 0 ? std::optional<int64_t>(o.version) : std::nullopt, path.string());
+  if (!version.ok()) return Report(version.status());
+  std::cout << nlohmann::ordered_json{{"policy_version", *version}, {"path", path.string()}}.dump() << "\n";
+  return kDone;
+}
+
+void AddControl(CommandLine& line, const char* name, const char* description, Call call) {
+  line.Add<ControlOptions>(
+      name, description,
+      [](CLI::App& command, ControlOptions& o) {
+        command.add_option("JOB", o.job, "The job's name")->required();
+        command.add_flag("--json", o.json, "Print the Job message as JSON");
+        AddConnectionOptions(command, o.connection);
+      },
+      [call](const ControlOptions& o) { return Control(o, call); });
+}
+
+}  // namespace
+
+void AddControlCommands(CommandLine& line) {
+  AddControl(line, "pause", "Stops handing out prompts after the current step.", &JobClient::Pause);
+  AddControl(line, "resume", "Goes on with a paused job.", &JobClient::Resume);
+  AddControl(line, "cancel", "Ends a job for good; its last version and checkpoints stay.",
+             &JobClient::Cancel);
+  line.Add<ControlOptions>(
+      "checkpoints", "Lists the full checkpoints of a job, oldest first.",
+      [](CLI::App& command, ControlOptions& o) {
+        command.add_option("JOB", o.job, "The job's name")->required();
+        command.add_flag("--json", o.json, "Print JSON");
+        AddConnectionOptions(command, o.connection);
+      },
+      Checkpoints);
+  line.Add<ExportOptions>(
+      "export", "Writes a version of a job's policy as a Hugging Face directory, on the learner's machine.",
+      [](CLI::App& command, ExportOptions& o) {
+        command.add_option("JOB", o.job, "The job's name")->required();
+        command.add_option("DIR", o.directory, "Folder to write; must not exist or be empty")->required();
+        command.add_option("--version", o.version, "Policy version (default: the last)")
+            ->check(CLI::NonNegativeNumber);
+        AddConnectionOptions(command, o.connection);
+      },
+      Export);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,134 @@
+// sluice generate: completions of a file of prompts.
+#include <algorithm>
+#include <iostream>
+#include <optional>
+
+#include "absl/time/clock.h"
+#include "core/base/status.h"
+#include "core/spec/checkpoint_dir.h"
+#include "services/cli/command.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/rows/generate_row.h"
+#include "services/cli/rows/private_worker.h"
+#include "services/cli/rows/rows_report.h"
+#include "services/remote/remote_rollout_worker.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int kRowsAtOnce = 32;
+constexpr absl::Duration kFullQueueDelay = absl::Milliseconds(50);
+
+struct GenerateOptions {
+  std::string model, endpoint, input, output, dtype = "bf16";
+  int threads = 0;
+  double timeout_seconds = 3600;
+};
+
+struct Encoder {
+  std::unique_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<const ChatTemplate> chat;  // null: the model has none
+};
+
+absl::StatusOr<Encoder> ReadEncoder(const std::string& model) {
+  Encoder out;
+  if (model.empty()) return out;
+  SLUICE_ASSIGN_OR_RETURN(ModelFiles files, ReadModelFiles(model));
+  if (!files.contains("tokenizer.json")) return out;
+  SLUICE_ASSIGN_OR_RETURN(out.tokenizer, ParseTokenizer(files["tokenizer.json"]));
+  auto chat = ChatTemplate::FromModelFiles(files["tokenizer_config.json"], files["chat_template.jinja"]);
+  if (chat.ok()) out.chat = *std::move(chat);
+  return out;
+}
+
+RolloutRequest RequestOf(const GenerateRow& row, size_t index, std::vector<int32_t> tokens,
+                         const JobId& job) {
+  RolloutRequest request;
+  request.job = job;
+  request.domain = RandomDomain::kEvaluation;
+  request.seed = row.seed.value_or(0);
+  request.draw = row.seed.has_value() ? 0 : index;  // rows without a seed draw different numbers
+  for (uint32_t i = 0; i < row.n; ++i) request.indices.push_back(i);
+  request.prompt_tokens = std::move(tokens);
+  request.sampling = row.sampling;
+  return request;
+}
+
+// Asks again while the worker's queue is full.
+absl::StatusOr<std::vector<Trajectory>> Sample(RolloutWorker& worker, RolloutRequest request) {
+  std::vector<Trajectory> out;
+  absl::Status status;
+  do {
+    out.clear();
+    status = worker.Generate(request, CancelToken(), [&](Trajectory t) { out.push_back(std::move(t)); });
+    if (absl::IsResourceExhausted(status)) absl::SleepFor(kFullQueueDelay);
+  } while (absl::IsResourceExhausted(status) && absl::Now() < request.deadline);
+  if (!status.ok()) return status;
+  std::sort(out.begin(), out.end(), [](const Trajectory& a, const Trajectory& b) { return a.key < b.key; });
+  return out;
+}
+
+absl::StatusOr<RowsOutcome> Generate(const GenerateOptions& o) {
+  if (o.model.empty() && o.endpoint.empty())
+    return absl::InvalidArgumentError("--model or --endpoint is needed");
+  SLUICE_ASSIGN_OR_RETURN(const Encoder encoder, ReadEncoder(o.model));
+  std::optional<PrivateWorker> own;
+  if (o.endpoint.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, PrivateWorker::Start({o.model, o.dtype, o.threads}));
+    own.emplace(std::move(started));
+  }
+  SLUICE_ASSIGN_OR_RETURN(Peer peer, Connect(own ? own->address() : o.endpoint));
+  RemoteRolloutWorker worker(std::move(peer));
+  SLUICE_ASSIGN_OR_RETURN(const RolloutWorkerState state, worker.GetState());
+  if (state.job.empty()) return absl::FailedPreconditionError("the worker serves no policy yet");
+  return ProcessFile(o.input, o.output, kRowsAtOnce,
+                     [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
+                       SLUICE_ASSIGN_OR_RETURN(const GenerateRow row, ParseGenerateRow(json, index));
+                       SLUICE_ASSIGN_OR_RETURN(
+                           std::vector<int32_t> tokens,
+                           PromptTokens(row, {encoder.tokenizer.get(), encoder.chat.get()}));
+                       RolloutRequest request = RequestOf(row, index, std::move(tokens), state.job);
+                       request.deadline = absl::Now() + absl::Seconds(o.timeout_seconds);
+                       SLUICE_ASSIGN_OR_RETURN(const std::vector<Trajectory> completions,
+                                               Sample(worker, std::move(request)));
+                       RowResult result;
+                       for (const Trajectory& t : completions) result.rows.push_back(CompletionRow(row, t));
+                       return result;
+                     });
+}
+
+}  // namespace
+
+void AddGenerateCommand(CommandLine& line) {
+  line.Add<GenerateOptions>(
+      "generate",
+      "Samples completions. Input: JSON Lines {\"id\", \"prompt\" | \"tokens\" | \"messages\", "
+      "\"temperature\", \"top_k\",\n"
+      "\"top_p\", \"max_tokens\", \"stop\", \"ignore_eos\", \"seed\", \"n\"}; temperature 0 is greedy. "
+      "Output, in the same order:\n"
+      "{\"id\", \"text\", \"tokens\", \"logprobs\", \"finish_reason\"}, with \"index\" when n is above 1. A "
+      "prompt gets the\n"
+      "tokenizer's special tokens, a chat those of its template. A row that is wrong gives {\"id\", "
+      "\"error\", \"line\"} and\n"
+      "exit code 1; the others go on.",
+      [](CLI::App& command, GenerateOptions& o) {
+        command.add_option("--model", o.model,
+                           "Hugging Face directory: a worker of our own serves it; with --endpoint only its "
+                           "tokenizer is used");
+        command.add_option("--endpoint", o.endpoint,
+                           "Address of a rollout worker that serves a policy, instead of our own");
+        command.add_option("--input", o.input, "JSON Lines")->required();
+        command.add_option("--output", o.output, "JSON Lines; written whole at the end")->required();
+        command.add_option("--dtype", o.dtype, "Numbers of our own worker")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"fp32", "bf16"}));
+        command.add_option("--threads", o.threads, "Threads of our own worker (default: the machine's)")
+            ->check(CLI::Range(1, 1024));
+        command.add_option("--timeout", o.timeout_seconds, "Seconds for one row")
+            ->capture_default_str()
+            ->check(CLI::PositiveNumber);
+      },
+      [](const GenerateOptions& o) { return ReportRows(Generate(o)); });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,121 @@
+// sluice score: log-probabilities of given tokens, on the rollout worker's or the learner's path.
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/time/clock.h"
+#include "core/base/file.h"
+#include "core/base/status.h"
+#include "services/cli/command.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/rows/generate_row.h"
+#include "services/cli/rows/private_worker.h"
+#include "services/cli/rows/rows_report.h"
+#include "services/cli/supervisor/process.h"
+#include "services/remote/peer.h"
+#include "sluice/v1/rollout.grpc.pb.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int kRowsAtOnce = 8;
+constexpr char kPrivateJob[] = "local";  // what a worker with --model serves
+
+struct ScoreOptions {
+  std::string model, endpoint, input, output, dtype = "bf16", path = "rollout";
+  int threads = 0;
+  double timeout_seconds = 3600;
+};
+
+// The job whose policy the worker serves.
+absl::StatusOr<std::string> ServedJob(const Peer& peer, v1::RolloutService::Stub& stub) {
+  ClientCall call(peer, absl::Now() + absl::Seconds(30));
+  v1::GetRolloutStateResponse response;
+  SLUICE_RETURN_IF_ERROR(call.Result(stub.GetRolloutState(call.context(), {}, &response)));
+  return response.job().empty() ? kPrivateJob : response.job();
+}
+
+absl::StatusOr<RowsOutcome> ScoreByRollout(const ScoreOptions& o) {
+  std::optional<PrivateWorker> own;
+  if (o.endpoint.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, PrivateWorker::Start({o.model, o.dtype, o.threads}));
+    own.emplace(std::move(started));
+  }
+  SLUICE_ASSIGN_OR_RETURN(const Peer peer, Connect(own ? own->address() : o.endpoint));
+  const auto stub = v1::RolloutService::NewStub(peer.channel);
+  SLUICE_ASSIGN_OR_RETURN(const std::string job, ServedJob(peer, *stub));
+  return ProcessFile(
+      o.input, o.output, kRowsAtOnce,
+      [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
+        SLUICE_ASSIGN_OR_RETURN(const ScoreRow row, ParseScoreRow(json, index));
+        v1::ScoreTokensRequest request;
+        request.set_job(job);
+        request.mutable_tokens()->Add(row.tokens.begin(), row.tokens.end());
+        ClientCall call(peer, absl::Now() + absl::Seconds(o.timeout_seconds));
+        v1::ScoreTokensResponse response;
+        SLUICE_RETURN_IF_ERROR(call.Result(stub->ScoreTokens(call.context(), request, &response)));
+        if (response.logprobs_size() + 1 != static_cast<int>(row.tokens.size())) {
+          return call.BadResponse("not one log-probability for each token after the first");
+        }
+        const std::vector<float> logprobs(response.logprobs().begin(), response.logprobs().end());
+        return RowResult{{{{"id", row.id}, {"logprobs", logprobs}}}};
+      });
+}
+
+// The learner's binary does it all; it takes this process's place.
+int ScoreByLearner(const ScoreOptions& o) {
+  const auto binary = SiblingBinary("sluice-learner");
+  if (!binary.ok()) return Report(binary.status());
+  std::vector<std::string> words = {*binary,   "--score-model", o.model,    "--dtype", o.dtype,
+                                    "--input", o.input,         "--output", o.output};
+  if (o.threads > 0) words.insert(words.end(), {"--threads", std::to_string(o.threads)});
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  return Report(ErrnoStatus(errno, *binary));
+}
+
+int Score(const ScoreOptions& o) {
+  if (o.path == "learner") {
+    if (!o.endpoint.empty() || o.model.empty())
+      return Report(absl::InvalidArgumentError("--path learner needs --model and no --endpoint"));
+    return ScoreByLearner(o);
+  }
+  if (o.model.empty() == o.endpoint.empty())
+    return Report(absl::InvalidArgumentError("either --model or --endpoint is needed"));
+  return ReportRows(ScoreByRollout(o));
+}
+
+}  // namespace
+
+void AddScoreCommand(CommandLine& line) {
+  line.Add<ScoreOptions>(
+      "score",
+      "Log-probabilities of given tokens. Input: JSON Lines {\"id\", \"tokens\"}; output, in the same order: "
+      "{\"id\", \"logprobs\"},\n"
+      "log p(token t+1 | tokens 0..t) for each token after the first. --path chooses whose code computes "
+      "them: the two must\n"
+      "agree to the last bit on one machine.",
+      [](CLI::App& command, ScoreOptions& o) {
+        command.add_option("--model", o.model, "Hugging Face directory");
+        command.add_option("--endpoint", o.endpoint,
+                           "Address of a rollout worker that serves a policy (path rollout)");
+        command.add_option("--input", o.input, "JSON Lines")->required();
+        command.add_option("--output", o.output, "JSON Lines; written whole at the end")->required();
+        command.add_option("--dtype", o.dtype, "What the weights are rounded to")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"fp32", "bf16"}));
+        command.add_option("--path", o.path, "Whose code")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"rollout", "learner"}));
+        command.add_option("--threads", o.threads, "Threads (default: the machine's)")
+            ->check(CLI::Range(1, 1024));
+        command.add_option("--timeout", o.timeout_seconds, "Seconds for one row")
+            ->capture_default_str()
+            ->check(CLI::PositiveNumber);
+      },
+      Score);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,142 @@
+// sluice jobs, show, ledger, samples: what the coordinator knows.
+#include <iostream>
+
+#include "absl/strings/str_format.h"
+#include "core/base/status.h"
+#include "google/protobuf/text_format.h"
+#include "nlohmann/json.hpp"
+#include "services/cli/command.h"
+#include "services/cli/connection.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/panel.h"
+#include "services/cli/sample_text.h"
+
+namespace sluice::cli {
+namespace {
+
+struct ShowOptions {
+  ConnectionOptions connection;
+  std::string job;
+  bool json = false;
+};
+
+struct SamplesOptions {
+  ConnectionOptions connection;
+  std::string job;
+  bool jsonl = false, evaluation = false;
+  int limit = 20;
+  int64_t step = 0;
+};
+
+int Jobs(const ShowOptions& o) {
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  const auto jobs = (*client)->List();
+  if (!jobs.ok()) return Report(jobs.status());
+  if (o.json) {
+    v1::ListJobsResponse all;
+    for (const v1::Job& job : *jobs) *all.add_jobs() = job;
+    std::cout << ToJson(all, /*pretty=*/true);
+    return kDone;
+  }
+  std::cout << absl::StrFormat("%-16s%-24s%-12s%14s%10s\n", "job", "name", "state", "step", "reward");
+  for (const v1::Job& job : *jobs) {
+    const auto reward = job.last_step().metrics().find("reward");
+    std::cout << absl::StrFormat(
+        "%-16s%-24s%-12s%14s%10s\n", job.job(), job.spec().name().substr(0, 22), StateName(job.state()),
+        absl::StrCat(job.step(), " / ", job.spec().stop().steps()),
+        reward == job.last_step().metrics().end() ? "-" : absl::StrFormat("%.4g", reward->second));
+  }
+  return kDone;
+}
+
+absl::StatusOr<v1::Job> GetJob(const ShowOptions& o) {
+  SLUICE_ASSIGN_OR_RETURN(const auto client, ConnectToCoordinator(o.connection));
+  return client->Get(o.job);
+}
+
+int Show(const ShowOptions& o) {
+  const auto job = GetJob(o);
+  if (!job.ok()) return Report(job.status());
+  if (o.json) {
+    std::cout << ToJson(*job, /*pretty=*/true);
+    return kDone;
+  }
+  v1::WatchJobResponse state;
+  *state.mutable_job() = *job;
+  std::string spec;
+  google::protobuf::TextFormat::PrintToString(job->spec(), &spec);
+  std::cout << RenderPanel(state, {}, 100) << "\n" << spec;
+  return kDone;
+}
+
+int ShowLedger(const ShowOptions& o) {
+  const auto job = GetJob(o);
+  if (!job.ok()) return Report(job.status());
+  const nlohmann::ordered_json columns = LedgerJson(job->ledger());
+  if (o.json) {
+    std::cout << columns.dump() << "\n";
+    return kDone;
+  }
+  for (const auto& [name, count] : columns.items()) {
+    std::cout << absl::StrFormat("%-18s%12d\n", name, count.get<int64_t>());
+  }
+  return kDone;
+}
+
+int Samples(const SamplesOptions& o) {
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  v1::ListSamplesRequest request;
+  request.set_job(o.job);
+  request.set_limit(o.limit);
+  request.set_step(o.step);
+  request.set_evaluation(o.evaluation);
+  return Report((*client)->ListSamples(request, [&](const v1::ListSamplesResponse& sample) {
+    std::cout << (o.jsonl
+                      ? SampleJson(sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                            "\n"
+                      : SampleText(sample));
+    return true;
+  }));
+}
+
+void AddJobOptions(CLI::App& command, ShowOptions& o) {
+  command.add_option("JOB", o.job, "The job's name")->required();
+  command.add_flag("--json", o.json, "Print JSON");
+  AddConnectionOptions(command, o.connection);
+}
+
+}  // namespace
+
+void AddShowCommands(CommandLine& line) {
+  line.Add<ShowOptions>(
+      "jobs", "Lists all jobs, oldest first.",
+      [](CLI::App& command, ShowOptions& o) {
+        command.add_flag("--json", o.json, "Print JSON");
+        AddConnectionOptions(command, o.connection);
+      },
+      Jobs);
+  line.Add<ShowOptions>("show",
+                        "Prints where a job stands, and its resolved spec. --json prints the Job message.",
+                        AddJobOptions, Show);
+  line.Add<ShowOptions>("ledger",
+                        "Prints the account of a job's samples: issued is the sum of all other columns.",
+                        AddJobOptions, ShowLedger);
+  line.Add<SamplesOptions>(
+      "samples", "Prints completions of a job with their verdicts, newest first.",
+      [](CLI::App& command, SamplesOptions& o) {
+        command.add_option("JOB", o.job, "The job's name")->required();
+        command.add_flag("--jsonl", o.jsonl, "One JSON object a line");
+        command.add_option("--limit", o.limit, "At most this many")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 1000000));
+        command.add_option("--step", o.step, "Only samples trained on by this step")
+            ->check(CLI::NonNegativeNumber);
+        command.add_flag("--evaluation", o.evaluation, "Samples of evaluations instead of training");
+        AddConnectionOptions(command, o.connection);
+      },
+      Samples);
+}
+
+}  // namespace sluice::cli

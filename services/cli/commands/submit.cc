@@ -1,0 +1,114 @@
+// sluice check, sluice submit: a job file on its way to the coordinator.
+#include <sys/random.h>
+
+#include <iostream>
+
+#include "absl/strings/escaping.h"
+#include "core/base/status.h"
+#include "google/protobuf/text_format.h"
+#include "nlohmann/json.hpp"
+#include "services/cli/command.h"
+#include "services/cli/connection.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/job_file.h"
+#include "services/cli/panel.h"
+
+namespace sluice::cli {
+namespace {
+
+struct SubmitOptions {
+  ConnectionOptions connection;
+  std::string file;
+  std::vector<std::string> set;
+  bool wait = false, json = false;
+};
+
+void AddJobFileOptions(CLI::App& command, SubmitOptions& o) {
+  command
+      .add_option("FILE", o.file, "The job: text format of sluice.v1.JobSpec, or JSON when it ends in .json")
+      ->required();
+  command
+      .add_option(
+          "--set", o.set,
+          "FIELD=VALUE, for example sampling.group_size=16; over the file; paths are relative to this folder")
+      ->take_all();
+  AddConnectionOptions(command, o.connection);
+}
+
+std::string RandomRequestId() {
+  char bytes[16];
+  return getrandom(bytes, sizeof(bytes), 0) == sizeof(bytes)
+             ? absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)))
+             : "";
+}
+
+int ExitCodeOfJob(const v1::Job& job) {
+  if (job.state() == v1::SUCCEEDED) return kDone;
+  std::cerr << "sluice: " << job.job() << " " << StateName(job.state())
+            << (job.error().empty() ? "" : ": " + job.error()) << "\n";
+  return kFailed;
+}
+
+int Submit(const SubmitOptions& o) {
+  const auto spec = ReadJob(o.file, o.set);
+  if (!spec.ok()) return Report(spec.status());
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  const auto job = (*client)->Submit(*spec, RandomRequestId());
+  if (!job.ok()) return Report(Annotate(job.status(), o.file));
+  std::cout << nlohmann::json{{"job", *job}}.dump() << std::endl;
+  if (!o.wait) return kDone;
+  std::string shown;
+  const auto ended = FollowJob(o.connection, *job, absl::Minutes(5), [&](const v1::WatchJobResponse& state) {
+    const std::string line = RenderLine(state.job());
+    if (line != shown) std::cerr << line << std::endl;
+    shown = line;
+    return true;
+  });
+  return ended.ok() ? ExitCodeOfJob(*ended) : Report(ended.status());
+}
+
+int Check(const SubmitOptions& o) {
+  const auto spec = ReadJob(o.file, o.set);
+  if (!spec.ok()) return Report(spec.status());
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  const auto checked = (*client)->Check(*spec);
+  if (!checked.ok()) return Report(Annotate(checked.status(), o.file));
+  if (o.json) {
+    std::cout << ToJson(*checked, /*pretty=*/true);
+    return kDone;
+  }
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(checked->resolved_spec(), &text);
+  std::cout << text << "\n";
+  for (const std::string& line : checked->plan()) std::cout << "# " << line << "\n";
+  return kDone;
+}
+
+}  // namespace
+
+void AddSubmitCommands(CommandLine& line) {
+  line.Add<SubmitOptions>(
+      "check",
+      "Checks a job as `submit` would and prints it with every default filled in, and its plan. Changes "
+      "nothing.",
+      [](CLI::App& command, SubmitOptions& o) {
+        AddJobFileOptions(command, o);
+        command.add_flag("--json", o.json, "Print JSON instead of text format");
+      },
+      Check);
+  line.Add<SubmitOptions>(
+      "submit",
+      "Submits a job and prints {\"job\": NAME}.\n"
+      "Relative paths in FILE are relative to FILE's folder. Mistakes are told with file, line and column.",
+      [](CLI::App& command, SubmitOptions& o) {
+        AddJobFileOptions(command, o);
+        command.add_flag(
+            "--wait", o.wait,
+            "Stay until the job has ended, with progress on standard error; exit 1 when it failed");
+      },
+      Submit);
+}
+
+}  // namespace sluice::cli

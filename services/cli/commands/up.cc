@@ -1,0 +1,121 @@
+// sluice up, sluice down: a fleet on this machine.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/file.h"
+#include "core/base/status.h"
+#include "services/cli/command.h"
+#include "services/cli/connection.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/supervisor/supervisor.h"
+#include "services/cli/supervisor/supervisor_record.h"
+#include "services/cli/supervisor/up_process.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr absl::Duration kDownDeadline = absl::Seconds(60);
+
+struct UpOptions {
+  std::string state = kDefaultState;
+  FleetShape shape;
+  bool detach = false;
+};
+
+struct DownOptions {
+  std::string state = kDefaultState;
+};
+
+void SayOnStandardError(const std::string& line) { std::cerr << "sluice up: " << line << std::endl; }
+
+absl::Status RunInForeground(const UpOptions& options) {
+  SLUICE_ASSIGN_OR_RETURN(const std::string coordinator, SiblingBinary("sluice-coordinator"));
+  std::error_code error;
+  const std::string state = std::filesystem::absolute(options.state, error).lexically_normal().string();
+  if (error) return ErrnoStatus(error.value(), options.state);
+  SupervisorOptions supervisor_options;
+  supervisor_options.state = state;
+  supervisor_options.binary_folder = std::filesystem::path(coordinator).parent_path().string();
+  supervisor_options.shape = options.shape;
+  supervisor_options.cores = static_cast<int>(std::thread::hardware_concurrency());
+  supervisor_options.say = SayOnStandardError;
+  SLUICE_ASSIGN_OR_RETURN(const auto supervisor, Supervisor::Create(std::move(supervisor_options)));
+  return supervisor->Run();
+}
+
+absl::Status RunDetached(const UpOptions& options) {
+  SLUICE_ASSIGN_OR_RETURN(UpProcess up,
+                          UpProcess::Start(options.state, options.shape, /*die_with_parent=*/false));
+  SLUICE_RETURN_IF_ERROR(up.AwaitServing(absl::Minutes(3)));
+  up.Release();
+  SLUICE_ASSIGN_OR_RETURN(const std::string address, FindCoordinator("", options.state));
+  std::cout << "serving at " << address << "; stop it with `sluice down --state " << options.state << "`\n";
+  return absl::OkStatus();
+}
+
+absl::Status Down(const DownOptions& options) {
+  const auto record = ReadSupervisorRecord(options.state);
+  if (!record.ok()) return absl::NotFoundError(absl::StrCat("no fleet in ", options.state));
+  // The lock says whether the supervisor lives; its pid may have been used again.
+  const std::string lock_path = options.state + "/run/supervisor.lock";
+  const absl::Time deadline = absl::Now() + kDownDeadline;
+  bool told = false;
+  while (absl::Now() < deadline) {
+    const auto lock = FileLock::Acquire(lock_path);
+    if (lock.ok()) {
+      for (const RecordedProcess& p : record->processes) {
+        if (IsAlive(p.identity)) kill(p.identity.pid, SIGTERM);  // left over by a supervisor that was killed
+      }
+      std::cout << "stopped\n";
+      return absl::OkStatus();
+    }
+    if (!told) kill(static_cast<pid_t>(record->self), SIGTERM);
+    told = true;
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  return absl::DeadlineExceededError(absl::StrCat("the supervisor (pid ", record->self, ") does not stop"));
+}
+
+}  // namespace
+
+void AddUpCommands(CommandLine& line) {
+  line.Add<UpOptions>(
+      "up",
+      "Starts and supervises all services on this machine's loopback.\n"
+      "One that dies is started again. STATE/cluster.json names every process; logs are in STATE/logs.\n"
+      "Runs until SIGTERM or SIGINT. A killed supervisor leaves the services running; the next `up` adopts "
+      "them.",
+      [](CLI::App& command, UpOptions& o) {
+        command.add_option("--state", o.state, "State directory; made when it is not there")
+            ->capture_default_str();
+        command.add_option("--rollout", o.shape.rollout_workers, "Rollout workers")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 256));
+        command.add_option("--reward", o.shape.reward_workers, "Reward workers")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 256));
+        command.add_option("--learner-ranks", o.shape.learner_ranks, "Ranks of the learner")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 64));
+        command
+            .add_option("--threads", o.shape.threads,
+                        "Threads of each rollout worker and learner rank (default: the cores, shared out)")
+            ->check(CLI::Range(1, 1024));
+        command.add_flag("--detach", o.detach, "Return when everything serves and leave it running");
+      },
+      [](const UpOptions& o) { return Report(o.detach ? RunDetached(o) : RunInForeground(o)); });
+  line.Add<DownOptions>(
+      "down", "Stops the fleet of a state directory, in order.",
+      [](CLI::App& command, DownOptions& o) {
+        command.add_option("--state", o.state, "State directory")->capture_default_str();
+      },
+      [](const DownOptions& o) { return Report(Down(o)); });
+}
+
+}  // namespace sluice::cli

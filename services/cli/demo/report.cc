@@ -1,0 +1,87 @@
+#include "services/cli/demo/report.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "services/cli/sample_text.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kSmoothedSteps = 5;
+
+// Over the first or the last few; null when there are none.
+Json MeanAtEnd(const std::vector<double>& values, bool first) {
+  if (values.empty()) return nullptr;
+  const size_t count = std::min(kSmoothedSteps, values.size());
+  const auto begin = first ? values.begin() : values.end() - count;
+  return std::accumulate(begin, begin + count, 0.0) / static_cast<double>(count);
+}
+
+Json LastOf(const std::vector<double>& values) {
+  return values.empty() ? Json(nullptr) : Json(values.back());
+}
+
+std::string Row(const std::string& kind, double before, double after) {
+  return absl::StrFormat("  %-16s%10.3f%10.3f%+10.3f\n", kind, before, after, after - before);
+}
+
+}  // namespace
+
+Json DemoJson(const DemoReport& report) {
+  const v1::Job& job = report.job;
+  const auto reward = report.history.Series("reward"), entropy = report.history.Series("entropy");
+  const auto& evaluations = job.evaluations();
+  return {{"steps", job.step()},
+          {"seconds", report.seconds},
+          {"reward_first", MeanAtEnd(reward, true)},
+          {"reward_last", MeanAtEnd(reward, false)},
+          {"heldout_before", evaluations.empty() ? Json(nullptr) : Json(evaluations.begin()->accuracy())},
+          {"heldout_after", evaluations.empty() ? Json(nullptr) : Json(evaluations.rbegin()->accuracy())},
+          {"kl_last", LastOf(report.history.Series("kl"))},
+          {"entropy_first", MeanAtEnd(entropy, true)},
+          {"entropy_last", MeanAtEnd(entropy, false)},
+          {"max_staleness", job.max_staleness()},
+          {"exact_compared", job.exact_compared()},
+          {"exact_max_difference", job.exact_max_difference()},
+          {"ledger", LedgerJson(job.ledger())}};
+}
+
+std::string DemoTable(const v1::Job& job) {
+  if (job.evaluations().empty()) return "no evaluation was made\n";
+  const v1::Evaluation& before = *job.evaluations().begin();
+  const v1::Evaluation& after = *job.evaluations().rbegin();
+  std::string out = absl::StrFormat("  %-16s%10s%10s%10s\n", "held-out numbers", "before", "after", "change");
+  for (const char* kind : {"two numbers", "three numbers"}) {
+    const auto b = before.accuracy_by_kind().find(kind), a = after.accuracy_by_kind().find(kind);
+    if (b == before.accuracy_by_kind().end() || a == after.accuracy_by_kind().end()) continue;
+    out += Row(kind, b->second, a->second);
+  }
+  return out + Row("all", before.accuracy(), after.accuracy());
+}
+
+std::string DemoNextSteps(const std::string& state, const std::string& files, const std::string& job,
+                          bool kept) {
+  const std::string at = absl::StrCat(" --state ", state);
+  std::string out = "\nWhat to try next\n";
+  if (!kept)
+    absl::StrAppend(&out, "  sluice up --detach", at, "          # the fleet again: its state is in ", state,
+                    "\n");
+  absl::StrAppend(&out, "  sluice samples ", job, at, "       # completions with their verdicts\n");
+  absl::StrAppend(&out, "  sluice export ", job, " demo-model", at, "   # a Hugging Face directory\n");
+  absl::StrAppend(&out,
+                  "  echo '{\"prompt\":\"3 5 7=22:\",\"n\":4}' > in.jsonl; sluice generate --model "
+                  "demo-model --input in.jsonl --output out.jsonl\n");
+  absl::StrAppend(&out, "  sluice submit ", files, "/job.textproto --set stop.steps=200", at,
+                  "   # a longer job; then `sluice watch JOB`\n");
+  absl::StrAppend(&out, "  kill -9 any pid in ", state,
+                  "/cluster.json while it runs: it goes on, and `sluice ledger JOB` still sums\n");
+  if (kept) absl::StrAppend(&out, "  sluice down", at, "\n");
+  return out;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,31 @@
+#include "services/cli/exit_code.h"
+
+#include <iostream>
+
+namespace sluice::cli {
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kDone;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return kUnreachable;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kResourceExhausted:
+      return kUsage;
+    default:
+      return kFailed;
+  }
+}
+
+int Report(const absl::Status& status) {
+  if (!status.ok()) std::cerr << "sluice: " << status.message() << "\n";
+  return ExitCodeOf(status);
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,230 @@
+#include "services/cli/job_file.h"
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/file.h"
+#include "core/base/status.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
+#include "re2/re2.h"
+#include "services/cli/suggestion.h"
+
+namespace sluice::cli {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::TextFormat;
+
+constexpr int64_t kMaxJobBytes = 4 << 20;
+constexpr size_t kMaxErrors = 8;
+constexpr int kMaxNesting = 32;
+
+std::vector<std::string> FieldNames(const Descriptor& message) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
+  return names;
+}
+
+// protobuf says: Message type "sluice.v1.JobSpec" has no field named "nam".
+std::string Explain(const std::string& message) {
+  std::string type, field;
+  static const RE2* const kUnknown = new RE2(R"re(Message type "([^"]+)" has no field named "([^"]+)")re");
+  if (!RE2::PartialMatch(message, *kUnknown, &type, &field)) return message;
+  const Descriptor* descriptor = v1::JobSpec::descriptor()->file()->pool()->FindMessageTypeByName(type);
+  if (descriptor == nullptr) return message;
+  const std::vector<std::string> names = FieldNames(*descriptor);
+  const std::string nearest = Nearest(field, names);
+  const std::string hint = nearest.empty() ? absl::StrCat("it has ", absl::StrJoin(names, ", "))
+                                           : absl::StrCat("did you mean \"", nearest, "\"?");
+  return absl::StrCat(descriptor->name(), " has no field \"", field, "\"; ", hint);
+}
+
+class Errors final : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit Errors(std::string name) : name_(std::move(name)) {}
+  void AddError(int line, int column, const std::string& message) override {
+    if (lines_.size() < kMaxErrors) {
+      lines_.push_back(absl::StrCat(name_, ":", line + 1, ":", column + 1, ": ", Explain(message)));
+    }
+  }
+  void AddWarning(int line, int column, const std::string& message) override {}
+  absl::Status ToStatus() const {
+    if (lines_.empty()) return absl::InvalidArgumentError(absl::StrCat(name_, ": not a job"));
+    return absl::InvalidArgumentError(absl::StrJoin(lines_, "\n"));
+  }
+
+ private:
+  std::string name_;
+  std::vector<std::string> lines_;
+};
+
+// "3:17" of a byte.
+std::string PlaceOf(absl::string_view text, size_t offset) {
+  size_t line = 1, start = 0;
+  for (size_t i = 0; i < offset && i < text.size(); ++i) {
+    if (text[i] == '\n') {
+      ++line;
+      start = i + 1;
+    }
+  }
+  return absl::StrCat(line, ":", offset - start + 1);
+}
+
+// Where the member that protobuf's error names stands: it gives no place itself.
+std::string PlaceOfMember(absl::string_view text, const std::string& member) {
+  const size_t at = text.find(absl::StrCat("\"", member, "\""));
+  return at == absl::string_view::npos ? "1:1" : PlaceOf(text, at);
+}
+
+struct Target {
+  google::protobuf::Message* message;
+  const google::protobuf::FieldDescriptor* field;
+  int index = -1;  // in a repeated field; -1: the whole
+};
+
+absl::Status OverrideError(const std::string& assignment, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("--set ", assignment, ": ", what));
+}
+
+// One name of the path: "component[0]".
+absl::StatusOr<Target> Step(google::protobuf::Message* message, absl::string_view name,
+                            const std::string& assignment) {
+  Target target{message, nullptr};
+  std::string field_name(name);
+  static const RE2* const kIndexed = new RE2(R"((\w+)\[(\d{1,6})\])");
+  int index = -1;
+  if (RE2::FullMatch(std::string(name), *kIndexed, &field_name, &index)) target.index = index;
+  target.field = message->GetDescriptor()->FindFieldByName(field_name);
+  if (target.field == nullptr) {
+    const auto names = FieldNames(*message->GetDescriptor());
+    const std::string nearest = Nearest(field_name, names);
+    return OverrideError(
+        assignment, absl::StrCat(message->GetDescriptor()->name(), " has no field \"", field_name, "\"; ",
+                                 nearest.empty() ? absl::StrCat("it has ", absl::StrJoin(names, ", "))
+                                                 : absl::StrCat("did you mean \"", nearest, "\"?")));
+  }
+  if (target.index >= 0 && !target.field->is_repeated()) return OverrideError(assignment, "not a list");
+  if (target.index >= 0 && target.index >= message->GetReflection()->FieldSize(*message, target.field)) {
+    return OverrideError(assignment, absl::StrCat("the list ", field_name, " has no element ", target.index));
+  }
+  return target;
+}
+
+absl::StatusOr<google::protobuf::Message*> Enter(const Target& target, const std::string& assignment) {
+  const auto* reflection = target.message->GetReflection();
+  if (target.field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+    return OverrideError(assignment, absl::StrCat(target.field->name(), " has no members"));
+  }
+  if (!target.field->is_repeated()) return reflection->MutableMessage(target.message, target.field);
+  if (target.index < 0) {
+    return OverrideError(
+        assignment, absl::StrCat(target.field->name(), " is a list: write ", target.field->name(), "[0]"));
+  }
+  return reflection->MutableRepeatedMessage(target.message, target.field, target.index);
+}
+
+// Parses the value as text format would, and puts it in the field's place.
+absl::Status Assign(const Target& target, const std::string& value, const std::string& assignment) {
+  using Field = google::protobuf::FieldDescriptor;
+  const bool is_text = target.field->cpp_type() == Field::CPPTYPE_STRING;
+  const bool is_message = target.field->cpp_type() == Field::CPPTYPE_MESSAGE;
+  if (target.index >= 0 && !is_message)
+    return OverrideError(assignment, "single elements of a list of values cannot be set");
+  const auto* reflection = target.message->GetReflection();
+  Errors errors("value");
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  bool ok = true;
+  if (is_message) {
+    SLUICE_ASSIGN_OR_RETURN(google::protobuf::Message * child, Enter(target, assignment));
+    child->Clear();
+    ok = parser.MergeFromString(value, child);
+  } else {
+    reflection->ClearField(target.message, target.field);
+    if (is_text && target.field->is_repeated()) {
+      reflection->AddString(target.message, target.field, value);
+    } else if (is_text) {
+      reflection->SetString(target.message, target.field, value);
+    } else {
+      ok = parser.ParseFieldValueFromString(value, target.field, target.message);
+    }
+  }
+  return ok ? absl::OkStatus() : OverrideError(assignment, errors.ToStatus().message());
+}
+
+}  // namespace
+
+absl::StatusOr<v1::JobSpec> ParseJobText(absl::string_view text, const std::string& name) {
+  v1::JobSpec spec;
+  Errors errors(name);
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(kMaxNesting);
+  if (!parser.ParseFromString(std::string(text), &spec)) return errors.ToStatus();
+  return spec;
+}
+
+absl::StatusOr<v1::JobSpec> ParseJobJson(absl::string_view text, const std::string& name) {
+  try {  // for the place of a mistake in the syntax; protobuf tells none
+    nlohmann::json::parse(text.begin(), text.end()).size();
+  } catch (const nlohmann::json::parse_error& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ":", PlaceOf(text, error.byte > 0 ? error.byte - 1 : 0), ": ", error.what()));
+  }
+  v1::JobSpec spec;
+  const auto status = google::protobuf::util::JsonStringToMessage(std::string(text), &spec);
+  if (status.ok()) return spec;
+  const std::string message(status.message().data(), status.message().size());
+  std::string member;
+  RE2::PartialMatch(message, R"re(([A-Za-z_0-9]+)(?:\[\d+\])?: )re", &member) ||
+      RE2::PartialMatch(message, R"re(^\(([A-Za-z_0-9]+))re", &member);
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ":", member.empty() ? "1:1" : PlaceOfMember(text, member), ": ", message));
+}
+
+absl::Status ApplyOverride(v1::JobSpec& spec, const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return OverrideError(assignment, "write it as field.field=value");
+  const std::string path = assignment.substr(0, equals), value = assignment.substr(equals + 1);
+  google::protobuf::Message* message = &spec;
+  size_t begin = 0;
+  while (true) {
+    const size_t dot = path.find('.', begin);
+    SLUICE_ASSIGN_OR_RETURN(const Target target, Step(message, path.substr(begin, dot - begin), assignment));
+    if (dot == std::string::npos) return Assign(target, value, assignment);
+    SLUICE_ASSIGN_OR_RETURN(message, Enter(target, assignment));
+    begin = dot + 1;
+  }
+}
+
+void ResolvePaths(v1::JobSpec& spec, const std::string& folder) {
+  const auto resolve = [&](const std::string& path) {
+    if (path.empty()) return path;
+    return (std::filesystem::path(folder) / path).lexically_normal().string();  // an absolute path stays
+  };
+  if (spec.has_model()) spec.mutable_model()->set_path(resolve(spec.model().path()));
+  if (spec.has_prompts()) spec.mutable_prompts()->set_file(resolve(spec.prompts().file()));
+  if (spec.has_evaluation()) spec.mutable_evaluation()->set_file(resolve(spec.evaluation().file()));
+  if (spec.has_warm_start()) spec.mutable_warm_start()->set_file(resolve(spec.warm_start().file()));
+}
+
+absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path, const std::vector<std::string>& overrides) {
+  SLUICE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxJobBytes));
+  auto spec = absl::EndsWith(path, ".json") ? ParseJobJson(text, path) : ParseJobText(text, path);
+  if (!spec.ok()) return spec;
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return ErrnoStatus(error.value(), path);
+  ResolvePaths(*spec, absolute.parent_path().string());
+  for (const std::string& assignment : overrides) SLUICE_RETURN_IF_ERROR(ApplyOverride(*spec, assignment));
+  ResolvePaths(*spec, std::filesystem::current_path(error).string());
+  return spec;
+}
+
+}  // namespace sluice::cli

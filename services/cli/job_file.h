@@ -1,0 +1,29 @@
+// A job as a user writes it: protobuf text format, or JSON when the name ends in ".json". Every mistake is
+// told with file, line and column.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "sluice/v1/job.pb.h"
+
+namespace sluice::cli {
+
+// `name` is for the errors: "job.textproto:3:5: ...". At most 8 errors are listed.
+absl::StatusOr<v1::JobSpec> ParseJobText(absl::string_view text, const std::string& name);
+absl::StatusOr<v1::JobSpec> ParseJobJson(absl::string_view text, const std::string& name);
+
+// "sampling.group_size=16", "reward.component[0].weight=2", "model.dtype=F32"; strings need no quotes; a list
+// of values becomes the one value; a message takes text format.
+absl::Status ApplyOverride(v1::JobSpec& spec, const std::string& assignment);
+
+// Makes the relative paths in model, prompts, evaluation and warm_start absolute.
+void ResolvePaths(v1::JobSpec& spec, const std::string& folder);
+
+// File, its paths against its folder, overrides, their paths against the working directory.
+absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path, const std::vector<std::string>& overrides);
+
+}  // namespace sluice::cli

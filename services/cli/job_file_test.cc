@@ -1,0 +1,142 @@
+#include "services/cli/job_file.h"
+
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/cli/suggestion.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kJob[] = R"(name: "j"
+model { path: "m" dtype: F32 }
+prompts { file: "../p.jsonl" }
+sampling { group_size: 4 stop: "a" stop: "b" }
+reward { component { name: "x" math {} } }
+)";
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(JobFileTest, ReadsTextFormat) {
+  const auto spec = ParseJobText(kJob, "j.textproto");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->name(), "j");
+  EXPECT_EQ(spec->model().dtype(), v1::ModelSpec::F32);
+  EXPECT_THAT(spec->sampling().stop(), ElementsAre("a", "b"));
+}
+
+TEST(JobFileTest, NamesLineAndColumnWhenAFieldIsUnknown) {
+  const auto spec = ParseJobText("name: \"j\"\nsampling {\n  group_sise: 4\n}\n", "j.textproto");
+  ASSERT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(MessageOf(spec.status()), StartsWith("j.textproto:3:"));
+  EXPECT_THAT(MessageOf(spec.status()), HasSubstr("SamplingSpec has no field \"group_sise\""));
+  EXPECT_THAT(MessageOf(spec.status()), HasSubstr("did you mean \"group_size\"?"));
+}
+
+TEST(JobFileTest, NamesLineAndColumnWhenAValueIsOfAnotherType) {
+  const auto spec = ParseJobText("sampling {\n  group_size: \"four\"\n}\n", "j");
+  ASSERT_FALSE(spec.ok());
+  EXPECT_THAT(MessageOf(spec.status()), StartsWith("j:2:15"));
+}
+
+TEST(JobFileTest, RefusesTwoScorersInOneComponent) {
+  const auto spec =
+      ParseJobText("reward { component { name: \"x\"\nmath {}\nregex { pattern: \"a\" } } }", "j");
+  ASSERT_FALSE(spec.ok());
+  EXPECT_THAT(MessageOf(spec.status()), StartsWith("j:3:"));
+}
+
+TEST(JobFileTest, RefusesAFieldGivenTwice) {
+  const auto spec = ParseJobText("name: \"a\"\nname: \"b\"\n", "j");
+  ASSERT_FALSE(spec.ok());
+  EXPECT_THAT(MessageOf(spec.status()), StartsWith("j:2:"));
+}
+
+TEST(JobFileTest, ReadsJson) {
+  const auto spec =
+      ParseJobJson(R"({"name": "j", "sampling": {"group_size": 4}, "model": {"dtype": "F32"}})", "j.json");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->sampling().group_size(), 4);
+  EXPECT_EQ(spec->model().dtype(), v1::ModelSpec::F32);
+}
+
+TEST(JobFileTest, NamesThePlaceWhenAJsonFieldIsUnknown) {
+  const auto spec = ParseJobJson("{\n \"name\": \"j\",\n  \"nonsense\": 3}", "j.json");
+  ASSERT_FALSE(spec.ok());
+  EXPECT_THAT(MessageOf(spec.status()), StartsWith("j.json:3:3: "));
+  EXPECT_THAT(MessageOf(spec.status()), HasSubstr("nonsense"));
+}
+
+TEST(JobFileTest, NamesThePlaceWhenJsonIsMalformed) {
+  const auto spec = ParseJobJson("{\n \"name\": \"j\",,\n}", "j.json");
+  ASSERT_FALSE(spec.ok());
+  EXPECT_THAT(MessageOf(spec.status()), StartsWith("j.json:2:"));
+}
+
+TEST(JobFileTest, SetsValuesOfEachKind) {
+  auto spec = *ParseJobText(kJob, "j");
+  for (const char* assignment :
+       {"sampling.group_size=16", "optimizer.adamw.learning_rate=0", "model.dtype=BF16", "name=two words",
+        "sampling.stop=c", "reward.component[0].weight=2.5", "algorithm.grpo.normalize_std=false",
+        "algorithm.grpo.clip_low=1e-1", "staleness=max_versions: 0 on_deadline: WAIT"}) {
+    const absl::Status status = ApplyOverride(spec, assignment);
+    EXPECT_TRUE(status.ok()) << assignment << ": " << status;
+  }
+  EXPECT_EQ(spec.sampling().group_size(), 16);
+  EXPECT_TRUE(spec.optimizer().adamw().has_learning_rate());
+  EXPECT_EQ(spec.optimizer().adamw().learning_rate(), 0);
+  EXPECT_EQ(spec.model().dtype(), v1::ModelSpec::BF16);
+  EXPECT_EQ(spec.name(), "two words");
+  EXPECT_THAT(spec.sampling().stop(), ElementsAre("c"));
+  EXPECT_EQ(spec.reward().component(0).weight(), 2.5);
+  EXPECT_TRUE(spec.algorithm().grpo().has_normalize_std());
+  EXPECT_FALSE(spec.algorithm().grpo().normalize_std());
+  EXPECT_EQ(spec.staleness().on_deadline(), v1::StalenessSpec::WAIT);
+  EXPECT_TRUE(spec.staleness().has_max_versions());
+}
+
+TEST(JobFileTest, RefusesWrongOverrides) {
+  for (const char* assignment :
+       {"sampling.group_size", "=3", "sampling.group_sise=4", "sampling.group_size=four", "name.x=3",
+        "reward.component.weight=2", "reward.component[7].weight=2", "model.dtype=F16",
+        "sampling.group_size=99999999999", "sampling..x=1", "."}) {
+    auto spec = *ParseJobText(kJob, "j");
+    const absl::Status status = ApplyOverride(spec, assignment);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << assignment;
+    EXPECT_THAT(MessageOf(status), HasSubstr(assignment));
+  }
+}
+
+TEST(JobFileTest, ResolvesPathsOfTheFileAgainstItsFolder) {
+  const std::string folder = ::testing::TempDir() + "/job_file_test";
+  std::ofstream(folder + ".textproto") << kJob;
+  const auto spec = ReadJob(folder + ".textproto", {"evaluation.file=/absolute/e.jsonl"});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::string base = std::string(::testing::TempDir());
+  EXPECT_THAT(spec->model().path(), StartsWith("/"));
+  EXPECT_THAT(spec->model().path(), ::testing::EndsWith("/m"));
+  EXPECT_THAT(spec->prompts().file(), ::testing::Not(HasSubstr("..")));
+  EXPECT_EQ(spec->evaluation().file(), "/absolute/e.jsonl");
+  EXPECT_FALSE(spec->has_warm_start());
+}
+
+TEST(JobFileTest, NamesTheFileWhenItIsMissing) {
+  const auto spec = ReadJob("/does/not/exist.textproto", {});
+  EXPECT_EQ(spec.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(MessageOf(spec.status()), HasSubstr("/does/not/exist.textproto"));
+}
+
+TEST(SuggestionTest, FindsTheNearestOrNothing) {
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
+  EXPECT_EQ(EditDistance("", "abc"), 3);
+  EXPECT_EQ(Nearest("smapling", {"model", "sampling", "seed"}), "sampling");
+  EXPECT_EQ(Nearest("zzzzzz", {"model", "sampling", "seed"}), "");
+}
+
+}  // namespace
+}  // namespace sluice::cli

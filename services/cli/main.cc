@@ -1,0 +1,34 @@
+// The one command: sluice.
+#include <csignal>
+#include <iostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "services/cli/command.h"
+#include "services/cli/exit_code.h"
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app(
+      "Post-trains language models with reinforcement learning, as a set of services.\n"
+      "Exit codes: 0 done, 1 the job or some rows failed, 2 wrong usage or input, 3 a service cannot be "
+      "reached.");
+  app.set_version_flag("--version", std::string("sluice " SLUICE_VERSION));
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  sluice::cli::CommandLine line(app);
+  sluice::cli::AddDemoCommand(line);
+  sluice::cli::AddUpCommands(line);
+  sluice::cli::AddSubmitCommands(line);
+  sluice::cli::AddShowCommands(line);
+  sluice::cli::AddWatchCommand(line);
+  sluice::cli::AddControlCommands(line);
+  sluice::cli::AddGenerateCommand(line);
+  sluice::cli::AddScoreCommand(line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? sluice::cli::kDone : sluice::cli::kUsage;
+  }
+  return line.Run();
+}

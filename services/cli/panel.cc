@@ -1,0 +1,216 @@
+#include "services/cli/panel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr size_t kMaxRecords = 4096;
+constexpr int kMetricColumn = 14, kValueColumn = 12, kSparkWidth = 40, kEventsShown = 3,
+              kEvaluationsShown = 6;
+
+double MetricOf(const v1::StepRecord& record, const std::string& name) {
+  const auto it = record.metrics().find(name);
+  return it == record.metrics().end() ? std::nan("") : it->second;
+}
+
+// Four significant digits, "-" when there is none.
+std::string Number(double value) { return std::isnan(value) ? "-" : absl::StrFormat("%.4g", value); }
+
+std::string MetricLine(const std::string& label, const std::string& metric, const v1::Job& job,
+                       const StepHistory& history, int width) {
+  const int spark = std::clamp(width - kMetricColumn - kValueColumn - 4, 0, kSparkWidth);
+  return absl::StrFormat("  %-*s%*s  %s\n", kMetricColumn, label, kValueColumn,
+                         Number(MetricOf(job.last_step(), metric)), Sparkline(history.Series(metric), spark));
+}
+
+std::string ProgressBar(int64_t done, int64_t total, int width) {
+  const int64_t filled = total > 0 ? std::min<int64_t>(width, done * width / total) : 0;
+  std::string out;
+  for (int64_t i = 0; i < width; ++i) absl::StrAppend(&out, i < filled ? "█" : "░");
+  return out;
+}
+
+std::string Elapsed(const v1::Job& job, const v1::StepRecord& last) {
+  if (!job.has_create_time()) return "";
+  const int64_t end = job.has_end_time() ? job.end_time().seconds()
+                      : last.has_time()  ? last.time().seconds()
+                                         : 0;
+  if (end < job.create_time().seconds()) return "";
+  return absl::FormatDuration(absl::Seconds(end - job.create_time().seconds()));
+}
+
+std::string Header(const v1::Job& job, int width) {
+  const int64_t total = job.spec().stop().steps();
+  std::string out = absl::StrFormat("%s  \"%s\"  %s\n", job.job(), job.spec().name(), StateName(job.state()));
+  if (job.state() == v1::WARMING_UP) {
+    const int64_t warm = job.spec().warm_start().steps();
+    absl::StrAppend(&out, "  warm start ", job.warm_start_step(), " / ", warm, "  ",
+                    ProgressBar(job.warm_start_step(), warm, std::min(width / 2, 40)), "\n");
+  } else {
+    absl::StrAppend(&out, "  step ", job.step(), " / ", total, "  ",
+                    ProgressBar(job.step(), total, std::min(width / 2, 40)), "  ",
+                    Elapsed(job, job.last_step()), "\n");
+  }
+  if (!job.waiting_for().empty()) absl::StrAppend(&out, "  waiting for ", job.waiting_for(), "\n");
+  if (!job.error().empty()) absl::StrAppend(&out, "  error: ", job.error(), "\n");
+  return out;
+}
+
+std::string Workers(const v1::WatchJobResponse& state) {
+  if (state.workers().empty()) return "";
+  std::string out = absl::StrFormat("\n  %-14s%-10s%8s%10s%12s  %s\n", "worker", "role", "version",
+                                    "requests", "tokens", "");
+  for (const v1::WorkerStatus& w : state.workers()) {
+    const bool rollout = w.role() == "rollout";
+    absl::StrAppendFormat(&out, "  %-14s%-10s%8s%10d%12s  %s\n", w.name(), w.role(),
+                          rollout ? absl::StrCat(w.policy_version()) : "", w.in_flight(),
+                          rollout ? absl::StrCat(w.tokens_generated()) : "", w.alive() ? "" : "LOST");
+  }
+  return out;
+}
+
+std::string Events(const v1::Job& job) {
+  std::string out;
+  const int first = std::max(0, job.events_size() - kEventsShown);
+  for (int i = first; i < job.events_size(); ++i) absl::StrAppend(&out, "  ", job.events(i).text(), "\n");
+  return out.empty() ? "" : "\n" + out;
+}
+
+}  // namespace
+
+void StepHistory::Add(const v1::StepRecord& record) {
+  if (record.step() <= 0) return;
+  records_[record.step()] = {record.metrics().begin(), record.metrics().end()};
+  if (records_.size() > kMaxRecords) records_.erase(records_.begin());
+}
+
+std::vector<double> StepHistory::Series(const std::string& metric) const {
+  std::vector<double> out;
+  for (const auto& [step, metrics] : records_) {
+    const auto it = metrics.find(metric);
+    if (it != metrics.end() && std::isfinite(it->second)) out.push_back(it->second);
+  }
+  return out;
+}
+
+std::string Sparkline(const std::vector<double>& values, int width) {
+  static constexpr const char* kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  if (values.empty() || width <= 0) return "";
+  const size_t first = values.size() > static_cast<size_t>(width) ? values.size() - width : 0;
+  const auto [low, high] = std::minmax_element(values.begin() + first, values.end());
+  std::string out;
+  for (size_t i = first; i < values.size(); ++i) {
+    const double share = *high > *low ? (values[i] - *low) / (*high - *low) : 0;
+    out += kBars[std::min(7, static_cast<int>(share * 8))];
+  }
+  return out;
+}
+
+std::string StateName(v1::JobState state) {
+  return state == v1::JOB_CANCELLED ? "CANCELLED" : v1::JobState_Name(state);
+}
+
+bool HasEnded(v1::JobState state) {
+  return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::JOB_CANCELLED;
+}
+
+std::string LedgerLine(const v1::Ledger& ledger) {
+  const std::pair<const char*, int64_t> columns[] = {{"in_flight", ledger.in_flight()},
+                                                     {"trained", ledger.trained()},
+                                                     {"dropped_stale", ledger.dropped_stale()},
+                                                     {"dropped_failed", ledger.dropped_failed()},
+                                                     {"dropped_filtered", ledger.dropped_filtered()},
+                                                     {"quarantined", ledger.quarantined()},
+                                                     {"cancelled", ledger.cancelled()},
+                                                     {"rolled_back", ledger.rolled_back()}};
+  std::vector<std::string> parts;
+  int64_t sum = 0;
+  for (const auto& [name, count] : columns) {
+    sum += count;
+    if (count != 0) parts.push_back(absl::StrCat(name, " ", count));
+  }
+  return absl::StrCat("issued ", ledger.issued(), sum == ledger.issued() ? " = " : " != ",
+                      parts.empty() ? "0" : absl::StrJoin(parts, " + "));
+}
+
+std::string RenderEvaluations(const v1::Job& job, int limit) {
+  if (job.evaluations().empty()) return "";
+  std::set<std::string> kinds;
+  for (const v1::Evaluation& e : job.evaluations()) {
+    for (const auto& [kind, accuracy] : e.accuracy_by_kind()) kinds.insert(kind);
+  }
+  std::string out = absl::StrFormat("  %8s%10s%10s", "step", "reward", "correct");
+  for (const std::string& kind : kinds) absl::StrAppendFormat(&out, "  %14s", kind.substr(0, 14));
+  out += "\n";
+  // The first and the newest.
+  std::vector<int> rows;
+  for (int i = 0; i < job.evaluations_size(); ++i) {
+    if (i == 0 || i > job.evaluations_size() - limit) rows.push_back(i);
+  }
+  for (const int i : rows) {
+    const v1::Evaluation& e = job.evaluations(i);
+    absl::StrAppendFormat(&out, "  %8d%10.3f%10.3f", e.step(), e.reward(), e.accuracy());
+    for (const std::string& kind : kinds) {
+      const auto it = e.accuracy_by_kind().find(kind);
+      absl::StrAppendFormat(&out, "  %14s",
+                            it == e.accuracy_by_kind().end() ? "-" : absl::StrFormat("%.3f", it->second));
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& history, int width) {
+  const v1::Job& job = state.job();
+  std::string out = Header(job, width) + "\n";
+  const std::pair<const char*, const char*> metrics[] = {{"reward", "reward"},
+                                                         {"kl", "kl"},
+                                                         {"entropy", "entropy"},
+                                                         {"tokens", "completion_tokens"},
+                                                         {"clipped", "clip_fraction"},
+                                                         {"gradient norm", "grad_norm"},
+                                                         {"tied groups", "group_ties"},
+                                                         {"tokens/s", "tokens_per_second"},
+                                                         {"step seconds", "step_seconds"},
+                                                         {"waited", "wait_seconds"},
+                                                         {"staleness", "staleness_mean"}};
+  for (const auto& [label, metric] : metrics) out += MetricLine(label, metric, job, history, width);
+  absl::StrAppend(&out, "\n  max staleness ", job.max_staleness(), "; ", job.exact_compared(),
+                  " tokens compared with the engine, largest difference ", Number(job.exact_max_difference()),
+                  "\n");
+  absl::StrAppend(&out, "  ", LedgerLine(job.ledger()), "\n");
+  out += Workers(state);
+  const std::string evaluations = RenderEvaluations(job, kEvaluationsShown);
+  if (!evaluations.empty()) absl::StrAppend(&out, "\n  held out\n", evaluations);
+  return out + Events(job);
+}
+
+std::string RenderLine(const v1::Job& job) {
+  std::string out = absl::StrCat(job.job(), " ", StateName(job.state()));
+  if (job.state() == v1::WARMING_UP) {
+    return absl::StrCat(out, " warm_start ", job.warm_start_step(), "/", job.spec().warm_start().steps());
+  }
+  absl::StrAppend(&out, " step ", job.step(), "/", job.spec().stop().steps());
+  for (const char* metric :
+       {"reward", "kl", "entropy", "completion_tokens", "tokens_per_second", "staleness_max"}) {
+    const double value = MetricOf(job.last_step(), metric);
+    if (!std::isnan(value)) absl::StrAppend(&out, " ", metric, " ", Number(value));
+  }
+  if (!job.evaluations().empty()) {
+    const v1::Evaluation& last = *job.evaluations().rbegin();
+    absl::StrAppendFormat(&out, " held_out %.3f@%d", last.accuracy(), last.step());
+  }
+  if (!job.waiting_for().empty()) absl::StrAppend(&out, " waiting for ", job.waiting_for());
+  if (!job.error().empty()) absl::StrAppend(&out, " error: ", job.error());
+  return out;
+}
+
+}  // namespace sluice::cli

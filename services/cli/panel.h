@@ -1,0 +1,44 @@
+// What `sluice watch` shows: a job and its fleet as text. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sluice/v1/job.pb.h"
+
+namespace sluice::cli {
+
+// Metrics of the steps seen so far. Bounded: the newest 4096 are kept.
+class StepHistory {
+ public:
+  void Add(const v1::StepRecord& record);
+  // Values of a metric by rising step; steps without it are left out.
+  std::vector<double> Series(const std::string& metric) const;
+  int64_t steps() const { return static_cast<int64_t>(records_.size()); }
+
+ private:
+  std::map<int64_t, std::map<std::string, double>> records_;
+};
+
+// One character for each of the last `width` values, scaled between their least and greatest.
+std::string Sparkline(const std::vector<double>& values, int width);
+
+// "RUNNING", "CANCELLED".
+std::string StateName(v1::JobState state);
+bool HasEnded(v1::JobState state);
+
+// Several lines, the last with a line end; at most `width` columns wide where the content allows.
+std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& history, int width);
+
+// The same news in one line, for pipes and logs; without the line end.
+std::string RenderLine(const v1::Job& job);
+
+// The evaluations as a table, one row each: step, reward, accuracy, then accuracy by kind.
+std::string RenderEvaluations(const v1::Job& job, int limit);
+
+// "issued 10 = in_flight 2 + trained 8 + ...", columns that are 0 left out.
+std::string LedgerLine(const v1::Ledger& ledger);
+
+}  // namespace sluice::cli

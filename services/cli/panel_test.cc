@@ -1,0 +1,150 @@
+#include "services/cli/panel.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::StepRecord Record(int64_t step, double reward) {
+  v1::StepRecord record;
+  record.set_step(step);
+  (*record.mutable_metrics())["reward"] = reward;
+  (*record.mutable_metrics())["kl"] = 0.001;
+  (*record.mutable_metrics())["completion_tokens"] = 5.5;
+  return record;
+}
+
+v1::WatchJobResponse Running() {
+  v1::WatchJobResponse state;
+  v1::Job& job = *state.mutable_job();
+  job.set_job("j1");
+  job.mutable_spec()->set_name("demo");
+  job.mutable_spec()->mutable_stop()->set_steps(10);
+  job.set_state(v1::RUNNING);
+  job.set_step(5);
+  job.set_waiting_for("groups of step 6");
+  *job.mutable_last_step() = Record(5, 0.5);
+  job.mutable_ledger()->set_issued(100);
+  job.mutable_ledger()->set_in_flight(20);
+  job.mutable_ledger()->set_trained(80);
+  job.set_max_staleness(2);
+  job.set_exact_compared(1234);
+  v1::Evaluation& evaluation = *job.add_evaluations();
+  evaluation.set_accuracy(0.25);
+  evaluation.set_reward(0.25);
+  (*evaluation.mutable_accuracy_by_kind())["two numbers"] = 0.4;
+  job.add_events()->set_text("rollout-1 joined");
+  v1::WorkerStatus& worker = *state.add_workers();
+  worker.set_name("rollout-0");
+  worker.set_role("rollout");
+  worker.set_alive(true);
+  worker.set_policy_version(4);
+  worker.set_in_flight(3);
+  worker.set_tokens_generated(999);
+  v1::WorkerStatus& lost = *state.add_workers();
+  lost.set_name("reward-0");
+  lost.set_role("reward");
+  return state;
+}
+
+TEST(SparklineTest, ScalesBetweenLeastAndGreatest) {
+  EXPECT_EQ(Sparkline({0, 1, 2, 3, 4, 5, 6, 7}, 8), "▁▂▃▄▅▆▇█");
+  EXPECT_EQ(Sparkline({5, 5, 5}, 8), "▁▁▁");
+  EXPECT_EQ(Sparkline({}, 8), "");
+  EXPECT_EQ(Sparkline({100, 0, 1}, 2), "▁█");  // only the newest
+  EXPECT_EQ(Sparkline({1, 2}, 0), "");
+}
+
+TEST(StepHistoryTest, KeepsStepsInOrderAndOnce) {
+  StepHistory history;
+  for (const int64_t step : {2, 1, 2, 0}) history.Add(Record(step, static_cast<double>(step)));
+  EXPECT_THAT(history.Series("reward"), ElementsAre(1, 2));
+  EXPECT_TRUE(history.Series("absent").empty());
+}
+
+TEST(StepHistoryTest, StaysBounded) {
+  StepHistory history;
+  for (int64_t step = 1; step <= 5000; ++step) history.Add(Record(step, 0));
+  EXPECT_EQ(history.steps(), 4096);
+}
+
+TEST(PanelTest, ShowsARunningJob) {
+  StepHistory history;
+  for (int64_t step = 1; step <= 5; ++step) history.Add(Record(step, 0.1 * static_cast<double>(step)));
+  const std::string expected = R"(j1  "demo"  RUNNING
+  step 5 / 10  ████████████████████░░░░░░░░░░░░░░░░░░░░  
+  waiting for groups of step 6
+
+  reward                 0.5  ▁▃▅▇█
+  kl                   0.001  ▁▁▁▁▁
+  entropy                  -  
+  tokens                 5.5  ▁▁▁▁▁
+  clipped                  -  
+  gradient norm            -  
+  tied groups              -  
+  tokens/s                 -  
+  step seconds             -  
+  waited                   -  
+  staleness                -  
+
+  max staleness 2; 1234 tokens compared with the engine, largest difference 0
+  issued 100 = in_flight 20 + trained 80
+
+  worker        role       version  requests      tokens  
+  rollout-0     rollout          4         3         999  
+  reward-0      reward                     0              LOST
+
+  held out
+      step    reward   correct     two numbers
+         0     0.250     0.250           0.400
+
+  rollout-1 joined
+)";
+  EXPECT_EQ(RenderPanel(Running(), history, 80), expected);
+}
+
+TEST(PanelTest, ShowsTheWarmStart) {
+  v1::WatchJobResponse state = Running();
+  state.mutable_job()->set_state(v1::WARMING_UP);
+  state.mutable_job()->set_warm_start_step(3);
+  state.mutable_job()->mutable_spec()->mutable_warm_start()->set_steps(120);
+  EXPECT_THAT(RenderPanel(state, {}, 80), HasSubstr("warm start 3 / 120"));
+  EXPECT_EQ(RenderLine(state.job()), "j1 WARMING_UP warm_start 3/120");
+}
+
+TEST(PanelTest, ShowsAnEmptyJobWithoutNumbers) {
+  v1::WatchJobResponse state;
+  const std::string panel = RenderPanel(state, {}, 0);
+  EXPECT_THAT(panel, HasSubstr("step 0 / 0"));
+  EXPECT_THAT(panel, Not(HasSubstr("nan")));
+}
+
+TEST(PanelTest, SaysEverythingInOneLine) {
+  EXPECT_EQ(RenderLine(Running().job()),
+            "j1 RUNNING step 5/10 reward 0.5 kl 0.001 completion_tokens 5.5 held_out 0.250@0 waiting for "
+            "groups of step 6");
+}
+
+TEST(PanelTest, ShowsALedgerThatDoesNotSum) {
+  v1::Ledger ledger;
+  EXPECT_EQ(LedgerLine(ledger), "issued 0 = 0");
+  ledger.set_issued(3);
+  ledger.set_trained(2);
+  EXPECT_EQ(LedgerLine(ledger), "issued 3 != trained 2");
+}
+
+TEST(PanelTest, ShowsTheFirstAndTheNewestEvaluations) {
+  v1::Job job;
+  for (int i = 0; i < 10; ++i) job.add_evaluations()->set_step(i * 10);
+  const std::string table = RenderEvaluations(job, 3);
+  for (const char* step : {"       0  ", "      80  ", "      90  "}) EXPECT_THAT(table, HasSubstr(step));
+  EXPECT_THAT(table, Not(HasSubstr("      40  ")));
+}
+
+}  // namespace
+}  // namespace sluice::cli

@@ -1,0 +1,192 @@
+#include "services/cli/rows/generate_row.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint32_t kMaxCompletions = 4096;
+constexpr int32_t kMaxTokens = 1 << 20;
+
+absl::Status Wrong(absl::string_view field, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("\"", field, "\" ", what));
+}
+
+absl::Status CheckFields(const Json& row, const std::set<std::string>& known) {
+  for (const auto& [name, value] : row.items()) {
+    if (known.count(name) == 0) return Wrong(name, "is not a field of such a row");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadNumber(const Json& row, const char* name, double low, double high, double& out) {
+  const auto it = row.find(name);
+  if (it == row.end() || it->is_null()) return absl::OkStatus();
+  if (!it->is_number()) return Wrong(name, "must be a number");
+  out = it->get<double>();
+  return out >= low && out <= high ? absl::OkStatus()
+                                   : Wrong(name, absl::StrCat("must be between ", low, " and ", high));
+}
+
+absl::Status ReadInteger(const Json& row, const char* name, int64_t low, int64_t high, int64_t& out) {
+  const auto it = row.find(name);
+  if (it == row.end() || it->is_null()) return absl::OkStatus();
+  if (!it->is_number_integer()) return Wrong(name, "must be an integer");
+  if (it->is_number_unsigned() && it->get<uint64_t>() > static_cast<uint64_t>(high)) {
+    return Wrong(name, absl::StrCat("must be between ", low, " and ", high));
+  }
+  out = it->get<int64_t>();
+  return out >= low && out <= high ? absl::OkStatus()
+                                   : Wrong(name, absl::StrCat("must be between ", low, " and ", high));
+}
+
+absl::StatusOr<std::vector<int32_t>> TokensOf(const Json& value, const char* name) {
+  if (!value.is_array() || value.empty()) return Wrong(name, "must be a list of at least one token id");
+  std::vector<int32_t> out;
+  for (const Json& v : value) {
+    if (!v.is_number_integer() || v.get<int64_t>() < 0 || v.get<int64_t>() > INT32_MAX) {
+      return Wrong(name, absl::StrCat("has no token id at place ", out.size()));
+    }
+    out.push_back(static_cast<int32_t>(v.get<int64_t>()));
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<ChatMessage>> MessagesOf(const Json& value) {
+  if (!value.is_array() || value.empty()) return Wrong("messages", "must be a list of at least one message");
+  std::vector<ChatMessage> out;
+  for (const Json& m : value) {
+    if (!m.is_object() || !m.contains("role") || !m["role"].is_string() || !m.contains("content") ||
+        !m["content"].is_string()) {
+      return Wrong("messages", absl::StrCat("has no \"role\" and \"content\" of text at place ", out.size()));
+    }
+    out.push_back({m["role"].get<std::string>(), m["content"].get<std::string>()});
+  }
+  return out;
+}
+
+absl::Status ReadStops(const Json& row, SamplingParams& sampling) {
+  if (const auto it = row.find("stop"); it != row.end() && !it->is_null()) {
+    const Json list = it->is_array() ? *it : Json::array({*it});
+    for (const Json& s : list) {
+      if (!s.is_string() || s.get<std::string>().empty())
+        return Wrong("stop", "must be a text or a list of texts");
+      sampling.stop.push_back(s.get<std::string>());
+    }
+    if (sampling.stop.size() > 16) return Wrong("stop", "has more than 16 texts");
+  }
+  if (const auto it = row.find("stop_token_ids"); it != row.end() && !it->is_null()) {
+    SLUICE_ASSIGN_OR_RETURN(sampling.stop_token_ids, TokensOf(*it, "stop_token_ids"));
+  }
+  if (const auto it = row.find("ignore_eos"); it != row.end() && !it->is_null()) {
+    if (!it->is_boolean()) return Wrong("ignore_eos", "must be true or false");
+    sampling.ignore_eos = it->get<bool>();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadSampling(const Json& row, SamplingParams& sampling) {
+  double temperature = 1, top_p = 1;
+  int64_t top_k = 0, max_tokens = 128;
+  SLUICE_RETURN_IF_ERROR(ReadNumber(row, "temperature", 0, 100, temperature));
+  SLUICE_RETURN_IF_ERROR(ReadNumber(row, "top_p", 1e-6, 1, top_p));
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "top_k", 0, 1 << 24, top_k));
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "max_tokens", 1, kMaxTokens, max_tokens));
+  sampling.temperature = static_cast<float>(temperature);
+  sampling.top_p = static_cast<float>(top_p);
+  sampling.top_k = static_cast<int32_t>(top_k);
+  sampling.max_new_tokens = static_cast<int32_t>(max_tokens);
+  return ReadStops(row, sampling);
+}
+
+// A JSON that keeps the member's value, or the index.
+Json IdOf(const Json& row, size_t index) { return row.contains("id") ? row["id"] : Json(index); }
+
+const char* NameOf(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kUnspecified:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<GenerateRow> ParseGenerateRow(const Json& row, size_t index) {
+  SLUICE_RETURN_IF_ERROR(
+      CheckFields(row, {"id", "prompt", "tokens", "messages", "temperature", "top_k", "top_p", "max_tokens",
+                        "stop", "stop_token_ids", "ignore_eos", "seed", "n"}));
+  if (row.contains("prompt") + row.contains("tokens") + row.contains("messages") != 1) {
+    return absl::InvalidArgumentError("exactly one of \"prompt\", \"tokens\" and \"messages\" is needed");
+  }
+  GenerateRow out;
+  out.id = IdOf(row, index);
+  if (row.contains("prompt")) {
+    if (!row["prompt"].is_string()) return Wrong("prompt", "must be text");
+    out.prompt = row["prompt"].get<std::string>();
+  }
+  if (row.contains("tokens")) {
+    SLUICE_ASSIGN_OR_RETURN(out.tokens, TokensOf(row["tokens"], "tokens"));
+  }
+  if (row.contains("messages")) {
+    SLUICE_ASSIGN_OR_RETURN(out.messages, MessagesOf(row["messages"]));
+  }
+  SLUICE_RETURN_IF_ERROR(ReadSampling(row, out.sampling));
+  int64_t n = 1, seed = -1;
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "n", 1, kMaxCompletions, n));
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "seed", 0, INT64_MAX, seed));
+  out.n = static_cast<uint32_t>(n);
+  if (seed >= 0) out.seed = static_cast<uint64_t>(seed);
+  return out;
+}
+
+absl::StatusOr<ScoreRow> ParseScoreRow(const Json& row, size_t index) {
+  if (!row.contains("tokens")) return absl::InvalidArgumentError("\"tokens\" is missing");
+  ScoreRow out;
+  out.id = IdOf(row, index);
+  SLUICE_ASSIGN_OR_RETURN(out.tokens, TokensOf(row["tokens"], "tokens"));
+  return out;
+}
+
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateRow& row, const TextEncoder& encoder) {
+  if (row.tokens) return *row.tokens;
+  if (encoder.tokenizer == nullptr) {
+    return absl::InvalidArgumentError(
+        "text needs a tokenizer: name the model's folder with --model, or give \"tokens\"");
+  }
+  std::vector<int32_t> out;
+  if (row.prompt) {
+    SLUICE_ASSIGN_OR_RETURN(out, encoder.tokenizer->Encode(*row.prompt, /*add_special_tokens=*/true));
+  } else {
+    if (encoder.chat == nullptr)
+      return absl::InvalidArgumentError("the model has no chat template for \"messages\"");
+    SLUICE_ASSIGN_OR_RETURN(const std::string text,
+                            encoder.chat->Render(*row.messages, /*add_generation_prompt=*/true));
+    SLUICE_ASSIGN_OR_RETURN(out, encoder.tokenizer->Encode(text, /*add_special_tokens=*/false));
+  }
+  if (out.empty()) return absl::InvalidArgumentError("the prompt has no tokens");
+  return out;
+}
+
+nlohmann::ordered_json CompletionRow(const GenerateRow& row, const Trajectory& trajectory) {
+  nlohmann::ordered_json out = {{"id", row.id}};
+  if (row.n > 1) out["index"] = trajectory.key.index;
+  out["text"] = trajectory.text;
+  out["tokens"] = trajectory.tokens;
+  out["logprobs"] = trajectory.raw_logprobs;
+  out["finish_reason"] = NameOf(trajectory.finish_reason);
+  return out;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,77 @@
+#include "services/cli/rows/private_worker.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/file.h"
+#include "core/base/status.h"
+#include "services/cli/cluster.h"
+#include "services/cli/supervisor/process.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr absl::Duration kStopDeadline = absl::Seconds(5);
+constexpr int kLogTailLines = 6;
+
+absl::StatusOr<std::string> MakeTemporaryFolder() {
+  std::error_code error;
+  std::string path = (std::filesystem::temp_directory_path(error) / "sluice-rollout-XXXXXX").string();
+  if (error || mkdtemp(path.data()) == nullptr) return ErrnoStatus(errno, "making a temporary folder");
+  return path;
+}
+
+}  // namespace
+
+absl::StatusOr<PrivateWorker> PrivateWorker::Start(const PrivateWorkerOptions& options) {
+  SLUICE_ASSIGN_OR_RETURN(const std::string binary, SiblingBinary("sluice-rollout"));
+  PrivateWorker out;
+  SLUICE_ASSIGN_OR_RETURN(out.folder_, MakeTemporaryFolder());
+  const int threads =
+      options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  SLUICE_ASSIGN_OR_RETURN(
+      out.pid_,
+      Spawn({{binary, "--model", options.model, "--dtype", options.dtype, "--listen", "127.0.0.1:0",
+              "--metrics-listen", "127.0.0.1:0", "--address-file", out.folder_ + "/address.json", "--state",
+              out.folder_, "--name", "rollout-local", "--threads", absl::StrCat(threads)},
+             out.folder_ + "/log",
+             /*new_session=*/true,
+             /*die_with_parent=*/true}));
+  SLUICE_RETURN_IF_ERROR(out.AwaitServing(options.start_deadline));
+  return out;
+}
+
+absl::Status PrivateWorker::AwaitServing(absl::Duration deadline) {
+  const absl::Time end = absl::Now() + deadline;
+  while (absl::Now() < end) {
+    const auto address = ReadAddressFile(folder_ + "/address.json");
+    if (address.ok()) {
+      address_ = address->grpc;
+      return absl::OkStatus();
+    }
+    if (const auto exit = PollChild(pid_)) {
+      pid_ = 0;
+      return absl::InvalidArgumentError(absl::StrCat("the rollout worker does not start (", exit->ToString(),
+                                                     "):\n", TailOfFile(folder_ + "/log", kLogTailLines)));
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return absl::DeadlineExceededError("the rollout worker does not serve in time");
+}
+
+PrivateWorker::PrivateWorker(PrivateWorker&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)),
+      folder_(std::exchange(other.folder_, "")),
+      address_(std::move(other.address_)) {}
+
+PrivateWorker::~PrivateWorker() {
+  if (pid_ != 0) StopChild(pid_, kStopDeadline);
+  if (!folder_.empty()) RemoveTree(folder_).IgnoreError();
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,41 @@
+// A rollout worker of one's own, for as long as a command runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace sluice::cli {
+
+struct PrivateWorkerOptions {
+  std::string model;           // Hugging Face directory
+  std::string dtype = "bf16";  // or "fp32"
+  int threads = 0;             // 0: the machine's
+  absl::Duration start_deadline = absl::Minutes(10);
+};
+
+class PrivateWorker {
+ public:
+  // Starts sluice-rollout on the model and waits until it serves. When it ends first, its last words are the
+  // error.
+  static absl::StatusOr<PrivateWorker> Start(const PrivateWorkerOptions& options);
+  ~PrivateWorker();
+  PrivateWorker(PrivateWorker&& other) noexcept;
+  PrivateWorker& operator=(PrivateWorker&&) = delete;
+
+  const std::string& address() const { return address_; }
+
+ private:
+  PrivateWorker() = default;
+  absl::Status AwaitServing(absl::Duration deadline);
+
+  pid_t pid_ = 0;
+  std::string folder_;  // its address file and log; removed at the end
+  std::string address_;
+};
+
+}  // namespace sluice::cli

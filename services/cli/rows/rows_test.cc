@@ -1,0 +1,179 @@
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/cli/rows/generate_row.h"
+#include "services/cli/rows/json_lines.h"
+
+namespace sluice::cli {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(JsonLinesTest, NumbersLinesAsAnEditorDoes) {
+  const auto lines = ParseJsonLines("{\"a\":1}\n\n  \r\n{\"b\":2}\r\n{broken\n[1]\n{\"c\":3}");
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines[0].number, 1u);
+  EXPECT_EQ(lines[1].number, 4u);
+  EXPECT_EQ(lines[1].row->at("b"), 2);
+  EXPECT_FALSE(lines[2].row.ok());
+  EXPECT_EQ(lines[3].number, 6u);
+  EXPECT_THAT(MessageOf(lines[3].row.status()), HasSubstr("not a JSON object"));
+  EXPECT_EQ(lines[4].number, 7u);
+}
+
+TEST(JsonLinesTest, RefusesDeepNesting) {
+  const std::string deep = "{\"a\":" + std::string(5000, '[') + std::string(5000, ']') + "}";
+  const auto lines = ParseJsonLines(deep);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_FALSE(lines[0].row.ok());
+}
+
+TEST(JsonLinesTest, KeepsTheOrderOfTheInputAndGoesOnAfterErrors) {
+  std::string text;
+  for (int i = 0; i < 100; ++i)
+    absl::StrAppend(&text, i == 42 ? "oops" : absl::StrCat("{\"id\":", i, "}"), "\n");
+  std::atomic<int> calls{0};
+  const RowsOutcome outcome =
+      ProcessRows(ParseJsonLines(text), 8, [&](size_t index, const json& row) -> absl::StatusOr<RowResult> {
+        ++calls;
+        if (row["id"] == 7) return absl::InternalError("seven");
+        return RowResult{{{{"id", row["id"]}, {"index", index}}}};
+      });
+  EXPECT_EQ(calls, 99);
+  EXPECT_EQ(outcome.rows, 100u);
+  EXPECT_EQ(outcome.failed, 2u);
+  EXPECT_THAT(MessageOf(outcome.first_error), HasSubstr("line 8: seven"));
+  const auto out = ParseJsonLines(outcome.output);
+  ASSERT_EQ(out.size(), 100u);
+  for (int i = 0; i < 100; ++i) {
+    if (i == 42) {
+      EXPECT_EQ(out[i].row->at("line"), 43);
+    } else {
+      EXPECT_EQ(out[i].row->at("id"), i);
+    }
+  }
+  EXPECT_EQ(out[7].row->at("error"), "seven");
+}
+
+TEST(JsonLinesTest, LeavesTheOldOutputWhenTheInputIsMissing) {
+  const std::string output = ::testing::TempDir() + "/rows_test.out";
+  std::ofstream(output) << "old";
+  const auto outcome = ProcessFile("/does/not/exist.jsonl", output, 1, nullptr);
+  EXPECT_EQ(outcome.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(*ReadFile(output), "old");
+}
+
+TEST(GenerateRowTest, FillsDefaultsIn) {
+  const auto row = ParseGenerateRow(json{{"prompt", "a"}}, 5);
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->id, 5);
+  EXPECT_EQ(row->n, 1u);
+  EXPECT_FALSE(row->seed.has_value());
+  EXPECT_EQ(row->sampling, SamplingParams{});
+}
+
+TEST(GenerateRowTest, ReadsAllFields) {
+  const auto row = ParseGenerateRow(json::parse(R"({"id": "x", "tokens": [1, 2], "temperature": 0, "top_k": 3,
+      "top_p": 0.5, "max_tokens": 7, "stop": "end", "ignore_eos": true, "seed": 9, "n": 2, "stop_token_ids": [4]})"),
+                                    0);
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->id, "x");
+  EXPECT_THAT(*row->tokens, ElementsAre(1, 2));
+  EXPECT_EQ(row->sampling.temperature, 0);
+  EXPECT_EQ(row->sampling.top_k, 3);
+  EXPECT_EQ(row->sampling.top_p, 0.5f);
+  EXPECT_EQ(row->sampling.max_new_tokens, 7);
+  EXPECT_THAT(row->sampling.stop, ElementsAre("end"));
+  EXPECT_THAT(row->sampling.stop_token_ids, ElementsAre(4));
+  EXPECT_TRUE(row->sampling.ignore_eos);
+  EXPECT_EQ(row->seed, 9u);
+  EXPECT_EQ(row->n, 2u);
+}
+
+TEST(GenerateRowTest, NamesTheFieldThatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({})", "exactly one of"},
+      {R"({"prompt": "a", "tokens": [1]})", "exactly one of"},
+      {R"({"prompt": 3})", "\"prompt\""},
+      {R"({"tokens": []})", "\"tokens\""},
+      {R"({"tokens": [1, -1]})", "place 1"},
+      {R"({"tokens": [99999999999]})", "place 0"},
+      {R"({"messages": [{"role": "user"}]})", "\"messages\""},
+      {R"({"prompt": "a", "temperature": -1})", "\"temperature\""},
+      {R"({"prompt": "a", "temperature": "hot"})", "\"temperature\""},
+      {R"({"prompt": "a", "top_p": 0})", "\"top_p\""},
+      {R"({"prompt": "a", "top_k": 1.5})", "\"top_k\""},
+      {R"({"prompt": "a", "max_tokens": 0})", "\"max_tokens\""},
+      {R"({"prompt": "a", "n": 0})", "\"n\""},
+      {R"({"prompt": "a", "n": 18446744073709551615})", "\"n\""},
+      {R"({"prompt": "a", "stop": [1]})", "\"stop\""},
+      {R"({"prompt": "a", "ignore_eos": 1})", "\"ignore_eos\""},
+      {R"({"prompt": "a", "temprature": 1})", "\"temprature\""}};
+  for (const auto& [text, expected] : cases) {
+    const auto row = ParseGenerateRow(json::parse(text), 0);
+    ASSERT_EQ(row.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(MessageOf(row.status()), HasSubstr(expected)) << text;
+  }
+}
+
+// One token a byte; a post-processor that puts 1000 first.
+class ByteTokenizer final : public Tokenizer {
+ public:
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text,
+                                              bool add_special_tokens) const override {
+    std::vector<int32_t> out;
+    if (add_special_tokens) out.push_back(1000);
+    for (const unsigned char c : text) out.push_back(c);
+    return out;
+  }
+  std::string Decode(const std::vector<int32_t>& ids, bool) const override { return ""; }
+  std::string TokenBytes(int32_t id) const override { return ""; }
+  int32_t TokenId(absl::string_view) const override { return -1; }
+  int32_t vocab_size() const override { return 1001; }
+};
+
+TEST(GenerateRowTest, AddsSpecialTokensToPromptsButNotToChats) {
+  const ByteTokenizer tokenizer;
+  const auto chat = ChatTemplate::FromModelFiles(
+      R"({"chat_template": "{% for m in messages %}{{ m['content'] }}{% endfor %}"})", "");
+  ASSERT_TRUE(chat.ok()) << chat.status();
+  const TextEncoder encoder{&tokenizer, chat->get()};
+  EXPECT_THAT(*PromptTokens(*ParseGenerateRow(json{{"prompt", "A"}}, 0), encoder), ElementsAre(1000, 'A'));
+  EXPECT_THAT(*PromptTokens(*ParseGenerateRow(json{{"tokens", {5}}}, 0), encoder), ElementsAre(5));
+  const json messages = {{"messages", {{{"role", "user"}, {"content", "B"}}}}};
+  EXPECT_THAT(*PromptTokens(*ParseGenerateRow(messages, 0), encoder), ElementsAre('B'));
+  EXPECT_FALSE(PromptTokens(*ParseGenerateRow(json{{"prompt", "A"}}, 0), {}).ok());
+}
+
+TEST(GenerateRowTest, WritesTheIndexOnlyWhenThereAreSeveral) {
+  GenerateRow row;
+  row.id = "x";
+  Trajectory t;
+  t.key.index = 1;
+  t.text = "hi";
+  t.tokens = {3};
+  t.raw_logprobs = {-0.5f};
+  t.finish_reason = FinishReason::kStop;
+  EXPECT_EQ(CompletionRow(row, t).dump(),
+            R"({"id":"x","text":"hi","tokens":[3],"logprobs":[-0.5],"finish_reason":"stop"})");
+  row.n = 2;
+  EXPECT_EQ(CompletionRow(row, t)["index"], 1);
+}
+
+TEST(ScoreRowTest, NeedsTokens) {
+  EXPECT_TRUE(ParseScoreRow(json{{"id", 1}, {"tokens", {1, 2}}}, 0).ok());
+  EXPECT_FALSE(ParseScoreRow(json{{"id", 1}}, 0).ok());
+  EXPECT_FALSE(ParseScoreRow(json{{"tokens", "1 2"}}, 0).ok());
+}
+
+}  // namespace
+}  // namespace sluice::cli

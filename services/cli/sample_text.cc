@@ -1,0 +1,106 @@
+#include "services/cli/sample_text.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace sluice::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json VerdictJson(const v1::Verdict& verdict) {
+  Json components = Json::array();
+  for (const v1::VerdictComponent& c : verdict.components()) {
+    components.push_back({{"name", c.name()},
+                          {"kind", v1::VerdictKind_Name(c.kind())},
+                          {"value", c.value()},
+                          {"weight", c.weight()},
+                          {"detail", c.detail()}});
+  }
+  return {{"kind", v1::VerdictKind_Name(verdict.kind())},
+          {"value", verdict.value()},
+          {"components", components},
+          {"detail", verdict.detail()}};
+}
+
+Json SpansJson(const v1::Trajectory& trajectory) {
+  Json spans = Json::array();
+  for (const v1::VersionSpan& s : trajectory.spans()) {
+    spans.push_back({{"begin", s.begin()},
+                     {"end", s.end()},
+                     {"policy_version", s.policy_version()},
+                     {"manifest_hash", s.manifest_hash()},
+                     {"kernel_path", s.kernel_path()}});
+  }
+  return spans;
+}
+
+template <typename Repeated>
+Json ListJson(const Repeated& values) {
+  Json out = Json::array();
+  for (const auto v : values) out.push_back(v);
+  return out;
+}
+
+}  // namespace
+
+std::string FinishReasonName(v1::FinishReason reason) {
+  return reason == v1::FINISH_REASON_UNSPECIFIED ? "" : absl::AsciiStrToLower(v1::FinishReason_Name(reason));
+}
+
+Json SampleJson(const v1::ListSamplesResponse& sample) {
+  const v1::Trajectory& t = sample.trajectory();
+  return {{"draw", t.key().draw()},
+          {"index", t.key().index()},
+          {"prompt", sample.prompt()},
+          {"prompt_uid", sample.prompt_uid()},
+          {"text", t.text()},
+          {"tokens", ListJson(t.tokens())},
+          {"logprobs", ListJson(t.raw_logprobs())},
+          {"spans", SpansJson(t)},
+          {"verdict", VerdictJson(sample.verdict())},
+          {"advantage", sample.advantage()},
+          {"worker", t.worker()},
+          {"attempt", t.attempt()},
+          {"ledger_column", sample.ledger_column()},
+          {"step", sample.step()},
+          {"finish_reason", FinishReasonName(t.finish_reason())}};
+}
+
+std::string VerdictLine(const v1::Verdict& verdict) {
+  std::string out = v1::VerdictKind_Name(verdict.kind());
+  absl::StrAppendFormat(&out, " %.4g", verdict.value());
+  std::vector<std::string> parts;
+  for (const v1::VerdictComponent& c : verdict.components()) {
+    parts.push_back(
+        absl::StrFormat("%s %.4g%s%s", c.name(), c.value(), c.detail().empty() ? "" : ": ", c.detail()));
+  }
+  if (parts.empty() && !verdict.detail().empty()) parts.push_back(verdict.detail());
+  return parts.empty() ? out : absl::StrCat(out, " (", absl::StrJoin(parts, "; "), ")");
+}
+
+std::string SampleText(const v1::ListSamplesResponse& sample) {
+  const v1::Trajectory& t = sample.trajectory();
+  std::string out = absl::StrFormat("--- draw %d, sample %d", t.key().draw(), t.key().index());
+  if (sample.step() > 0) absl::StrAppend(&out, ", step ", sample.step());
+  if (!sample.ledger_column().empty()) absl::StrAppend(&out, ", ", sample.ledger_column());
+  absl::StrAppendFormat(&out, ", advantage %.4g, %d tokens, %s, %s\n", sample.advantage(), t.tokens_size(),
+                        FinishReasonName(t.finish_reason()), t.worker());
+  return absl::StrCat(out, sample.prompt(), "\n>>> ", t.text(), "\n", VerdictLine(sample.verdict()), "\n\n");
+}
+
+Json LedgerJson(const v1::Ledger& l) {
+  return {{"issued", l.issued()},
+          {"in_flight", l.in_flight()},
+          {"trained", l.trained()},
+          {"dropped_stale", l.dropped_stale()},
+          {"dropped_failed", l.dropped_failed()},
+          {"dropped_filtered", l.dropped_filtered()},
+          {"quarantined", l.quarantined()},
+          {"cancelled", l.cancelled()},
+          {"rolled_back", l.rolled_back()}};
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,54 @@
+#include "services/cli/supervisor/fleet.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace sluice::cli {
+
+std::vector<FleetMember> MembersOf(const FleetShape& shape) {
+  std::vector<FleetMember> out = {{"coordinator", 0, "coordinator"}};
+  const auto add = [&](const std::string& role, int count) {
+    for (int i = 0; i < count; ++i) out.push_back({role, i, absl::StrCat(role, "-", i)});
+  };
+  add("learner", shape.learner_ranks);
+  add("rollout", shape.rollout_workers);
+  add("reward", shape.reward_workers);
+  return out;
+}
+
+int ThreadsPerProcess(const FleetShape& shape, int cores) {
+  if (shape.threads > 0) return shape.threads;
+  return std::max(1, cores / std::max({1, shape.rollout_workers, shape.learner_ranks}));
+}
+
+std::string LogPath(const std::string& state, const FleetMember& member) {
+  return absl::StrCat(state, "/logs/", member.name, ".log");
+}
+
+std::string AddressPath(const std::string& state, const FleetMember& member) {
+  return absl::StrCat(state, "/run/", member.name, ".json");
+}
+
+std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context) {
+  std::vector<std::string> argv = {
+      absl::StrCat(context.binary_folder, "/sluice-", member.role), "--listen", context.listen,
+      "--metrics-listen", context.metrics_listen, "--address-file", AddressPath(context.state, member),
+      "--name", member.name,
+      // A worker's folder is its own; the ranks of a learner share one.
+      "--state", absl::StrCat(context.state, "/", member.role == "learner" ? "learner" : member.name)};
+  const auto add = [&](const char* flag, const std::string& value) {
+    argv.insert(argv.end(), {flag, value});
+  };
+  if (member.role != "coordinator") add("--coordinator", context.coordinator);
+  if (member.role == "rollout" || member.role == "learner") add("--threads", absl::StrCat(context.threads));
+  if (member.role == "learner") {
+    add("--rank", absl::StrCat(member.index));
+    add("--world", absl::StrCat(context.world));
+    add("--gang-epoch", absl::StrCat(context.gang_epoch));
+    if (!context.rendezvous.empty()) add("--rendezvous", context.rendezvous);
+  }
+  return argv;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,43 @@
+// Which processes a fleet on one machine has, and how each is started. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sluice::cli {
+
+struct FleetShape {
+  int rollout_workers = 2, reward_workers = 1, learner_ranks = 1;
+  int threads = 0;  // of each rollout worker and learner rank; 0: the machine's, shared out
+  friend bool operator==(const FleetShape&, const FleetShape&) = default;
+};
+
+struct FleetMember {
+  std::string role;  // "coordinator", "rollout", "reward", "learner"
+  int index = 0;     // of the role; a learner's rank
+  std::string name;  // "rollout-0"; the coordinator's is "coordinator"
+  friend bool operator==(const FleetMember&, const FleetMember&) = default;
+};
+
+// The coordinator first, then the learner's ranks, rollout and reward workers.
+std::vector<FleetMember> MembersOf(const FleetShape& shape);
+// Threads of one rollout worker or learner rank on a machine with so many cores; at least 1.
+int ThreadsPerProcess(const FleetShape& shape, int cores);
+
+// Where a process of a state directory keeps its things.
+std::string LogPath(const std::string& state, const FleetMember& member);
+std::string AddressPath(const std::string& state, const FleetMember& member);
+
+// What the command line of one start is made of.
+struct StartContext {
+  std::string binary_folder, state;
+  std::string listen = "127.0.0.1:0", metrics_listen = "127.0.0.1:0";
+  std::string coordinator;  // address; not for the coordinator
+  std::string rendezvous;   // address of the learner's rank 0; empty for rank 0 itself before it has one
+  int world = 1;            // learner ranks
+  int64_t gang_epoch = 0;
+  int threads = 1;
+};
+std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context);
+
+}  // namespace sluice::cli

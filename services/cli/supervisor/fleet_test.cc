@@ -1,0 +1,71 @@
+#include "services/cli/supervisor/fleet.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+StartContext Context() {
+  StartContext context;
+  context.binary_folder = "/bin-folder";
+  context.state = "/state";
+  context.coordinator = "127.0.0.1:1";
+  context.rendezvous = "127.0.0.1:2";
+  context.world = 2;
+  context.gang_epoch = 7;
+  context.threads = 3;
+  return context;
+}
+
+TEST(FleetTest, ListsTheCoordinatorFirst) {
+  const auto members = MembersOf({.rollout_workers = 2, .reward_workers = 1, .learner_ranks = 2});
+  std::vector<std::string> names;
+  for (const auto& m : members) names.push_back(m.name);
+  EXPECT_THAT(names,
+              ElementsAre("coordinator", "learner-0", "learner-1", "rollout-0", "rollout-1", "reward-0"));
+}
+
+TEST(FleetTest, SharesTheCoresOutWhenThreadsAreNotGiven) {
+  EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 2, .learner_ranks = 2}, 8), 4);
+  EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 4, .learner_ranks = 2}, 2), 1);
+  EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 4, .learner_ranks = 2, .threads = 5}, 2), 5);
+}
+
+TEST(FleetTest, GivesALearnerItsRankAndEpoch) {
+  const auto argv = CommandOf({"learner", 1, "learner-1"}, Context());
+  EXPECT_EQ(argv[0], "/bin-folder/sluice-learner");
+  EXPECT_THAT(argv,
+              IsSupersetOf({"--rank", "1", "--world", "2", "--rendezvous", "127.0.0.1:2", "--gang-epoch", "7",
+                            "--threads", "3", "--coordinator", "127.0.0.1:1", "--name", "learner-1"}));
+}
+
+TEST(FleetTest, GivesTheCoordinatorNoCoordinator) {
+  const auto argv = CommandOf({"coordinator", 0, "coordinator"}, Context());
+  EXPECT_THAT(argv, Not(Contains("--coordinator")));
+  EXPECT_THAT(argv, Not(Contains("--threads")));
+}
+
+TEST(FleetTest, KeepsStateApartByProcessButSharedByRanks) {
+  EXPECT_THAT(CommandOf({"rollout", 0, "rollout-0"}, Context()), Contains("/state/rollout-0"));
+  EXPECT_THAT(CommandOf({"rollout", 1, "rollout-1"}, Context()), Contains("/state/rollout-1"));
+  EXPECT_THAT(CommandOf({"learner", 0, "learner-0"}, Context()), Contains("/state/learner"));
+  EXPECT_THAT(CommandOf({"learner", 1, "learner-1"}, Context()), Contains("/state/learner"));
+}
+
+TEST(FleetTest, BindsOnlyLoopback) {
+  for (const auto& member : MembersOf({})) {
+    const auto argv = CommandOf(member, Context());
+    EXPECT_THAT(argv, Not(Contains("0.0.0.0:0"))) << member.name;
+    EXPECT_THAT(argv, Contains("127.0.0.1:0")) << member.name;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cli

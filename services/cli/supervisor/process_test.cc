@@ -1,0 +1,81 @@
+#include "services/cli/supervisor/process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/time/clock.h"
+#include "core/base/file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+ExitStatus AwaitExit(pid_t pid) {
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (absl::Now() < deadline) {
+    if (const auto exit = PollChild(pid)) return *exit;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  ADD_FAILURE() << "process " << pid << " does not end";
+  return {};
+}
+
+TEST(ProcessTest, SendsOutputToTheLog) {
+  const std::string log = ::testing::TempDir() + "/process_test.log";
+  std::filesystem::remove(log);
+  for (const char* word : {"one", "two"}) {
+    const auto pid = Spawn({{"/bin/sh", "-c", std::string("echo ") + word + "; echo err >&2; exit 3"}, log});
+    ASSERT_TRUE(pid.ok()) << pid.status();
+    EXPECT_EQ(AwaitExit(*pid).ToString(), "exit code 3");
+  }
+  EXPECT_EQ(*ReadFile(log), "one\nerr\ntwo\nerr\n");
+  EXPECT_EQ(TailOfFile(log, 2), "  two\n  err\n");
+  EXPECT_EQ(TailOfFile("/does/not/exist", 2), "");
+}
+
+TEST(ProcessTest, NamesTheBinaryWhenItIsMissing) {
+  const auto pid = Spawn({{"/does/not/exist"}});
+  EXPECT_EQ(pid.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(pid.status().message()), HasSubstr("/does/not/exist"));
+}
+
+TEST(ProcessTest, KnowsAProcessByItsStartTime) {
+  const auto pid = Spawn({{"/bin/sleep", "600"}});
+  ASSERT_TRUE(pid.ok());
+  const auto identity = IdentityOf(*pid);
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  EXPECT_TRUE(IsAlive(*identity));
+  ProcessIdentity earlier = *identity;
+  earlier.start_ticks -= 1;
+  EXPECT_FALSE(IsAlive(earlier));
+  ProcessIdentity other_boot = *identity;
+  other_boot.boot_id = "another";
+  EXPECT_FALSE(IsAlive(other_boot));
+  EXPECT_EQ(StopChild(*pid, absl::Minutes(1)).ToString(), "signal 15 (Terminated)");
+  EXPECT_FALSE(IsAlive(*identity));
+}
+
+TEST(ProcessTest, KillsWhatDoesNotStop) {
+  const std::string ready = ::testing::TempDir() + "/process_test.ready";
+  std::filesystem::remove(ready);
+  const auto pid = Spawn({{"/bin/sh", "-c", "trap '' TERM; touch " + ready + "; while :; do sleep 1; done"}});
+  ASSERT_TRUE(pid.ok());
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (!FileExists(ready) && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  const ExitStatus exit = StopChild(*pid, absl::Milliseconds(20));
+  EXPECT_TRUE(exit.signalled);
+  EXPECT_EQ(exit.code, SIGKILL);
+}
+
+TEST(ProcessTest, NamesABinaryThatDoesNotStandBesideThisOne) {
+  const auto path = SiblingBinary("no-such-binary");
+  EXPECT_EQ(path.status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace sluice::cli

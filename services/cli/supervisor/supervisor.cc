@@ -1,0 +1,322 @@
+#include "services/cli/supervisor/supervisor.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/status.h"
+#include "services/cli/supervisor/supervisor_record.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr int kTriesBeforeFirstServing = 3;
+constexpr int64_t kMaxLogBytes = 64 << 20;
+constexpr int kLogTailLines = 8;
+constexpr absl::Duration kStartingPoll = absl::Milliseconds(20);
+constexpr absl::Duration kAdoptedPoll = absl::Milliseconds(200);
+
+sigset_t SupervisedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, s);
+  return set;
+}
+
+// One earlier log is kept.
+void RotateLog(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) > static_cast<uintmax_t>(kMaxLogBytes) && !error) {
+    std::filesystem::rename(path, path + ".1", error);
+  }
+}
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options)) {
+  for (FleetMember& m : MembersOf(options_.shape)) {
+    Member member;
+    member.is = std::move(m);
+    member.policy = RestartPolicy(options_.limits);
+    members_.push_back(std::move(member));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
+  const std::string state = options.state;
+  for (const char* folder : {"", "/logs", "/run"}) SLUICE_RETURN_IF_ERROR(MakeDirectories(state + folder));
+  auto lock = FileLock::Acquire(state + "/run/supervisor.lock");
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the state directory ", state,
+                     " is in use by another `sluice up`; stop it with `sluice down --state ", state,
+                     "`, or choose another"));
+  }
+  if (!lock.ok()) return lock.status();
+  const sigset_t signals = SupervisedSignals();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  std::unique_ptr<Supervisor> out(new Supervisor(std::move(options)));
+  out->lock_ = *std::move(lock);
+  out->Adopt();
+  SLUICE_RETURN_IF_ERROR(out->WriteRecords());
+  return out;
+}
+
+void Supervisor::Adopt() {
+  const auto record = ReadSupervisorRecord(options_.state);
+  if (!record.ok()) {  // the first start
+    gang_epoch_ = 1;
+    return;
+  }
+  gang_epoch_ = record->gang_epoch;
+  for (const RecordedProcess& p : record->processes) {
+    if (!IsAlive(p.identity)) continue;
+    const auto at =
+        std::find_if(members_.begin(), members_.end(), [&](const Member& m) { return m.is.name == p.name; });
+    const bool of_gang = at != members_.end() && at->is.role == "learner";
+    if (at == members_.end() || (of_gang && record->learner_ranks != options_.shape.learner_ranks)) {
+      options_.say(
+          absl::StrCat("stopping ", p.name, " (pid ", p.identity.pid, "), which this fleet does not have"));
+      kill(p.identity.pid, SIGKILL);
+      continue;
+    }
+    at->process = p.identity;
+    at->adopted = true;
+    at->phase = Phase::kStarting;  // until its address file says where it serves
+    at->started = absl::Now();
+    at->policy.Started(at->started);
+    options_.say(absl::StrCat("adopted ", p.name, " (pid ", p.identity.pid, ")"));
+  }
+  RecallAddresses();
+  const auto alive = std::count_if(members_.begin(), members_.end(), [](const Member& m) {
+    return m.is.role == "learner" && m.process.pid != 0;
+  });
+  if (alive == 0) ++gang_epoch_;
+  if (alive > 0 && alive < options_.shape.learner_ranks) DrainGang();
+}
+
+void Supervisor::RecallAddresses() {
+  if (std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.adopted; })) return;
+  for (Member& m : members_) {
+    const auto address = ReadAddressFile(AddressPath(options_.state, m.is));
+    if (address.ok()) m.address = *address;
+  }
+}
+
+const Supervisor::Member* Supervisor::Find(const std::string& name) const {
+  for (const Member& m : members_) {
+    if (m.is.name == name) return &m;
+  }
+  return nullptr;
+}
+
+bool Supervisor::AllServing() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& m) { return m.phase == Phase::kServing; });
+}
+
+bool Supervisor::KeepsAddress(const Member& member) const {
+  if (member.address.grpc.empty()) return false;
+  // Others hold on to these two; a worker that cannot get its old port back takes a new one.
+  const bool known = member.is.role == "coordinator" || member.is.name == "learner-0";
+  return known || member.policy.quick_deaths() < 2;
+}
+
+bool Supervisor::HasExited(Member& member, std::string& how) {
+  if (member.adopted) {
+    how = "gone";
+    return !IsAlive(member.process);
+  }
+  const auto exit = PollChild(member.process.pid);
+  if (exit) how = exit->ToString();
+  return exit.has_value();
+}
+
+absl::Status Supervisor::Reap(Member& member, absl::Time now) {
+  std::string how;
+  if (member.process.pid == 0 || !HasExited(member, how)) return absl::OkStatus();
+  return OnDeath(member, how, now);
+}
+
+absl::Status Supervisor::OnDeath(Member& member, const std::string& how, absl::Time now) {
+  const pid_t pid = member.process.pid;
+  member.process = {};
+  member.adopted = false;
+  member.phase = Phase::kWaiting;
+  if (member.is.role == "learner" && gang_draining_) {
+    DrainGang();  // our own doing: it does not count against the rank
+    return absl::OkStatus();
+  }
+  const RestartPolicy::Decision decision = member.policy.Died(now);
+  member.start_at = decision.start_at;
+  const std::string log = LogPath(options_.state, member.is);
+  if (!member.served_once && member.policy.quick_deaths() >= kTriesBeforeFirstServing) {
+    return absl::FailedPreconditionError(absl::StrCat(member.is.name, " does not start (", how,
+                                                      "); the end of ", log, ":\n",
+                                                      TailOfFile(log, kLogTailLines)));
+  }
+  options_.say(absl::StrCat(member.is.name, " (pid ", pid, ") died: ", how, "; starting it again"));
+  if (decision.alarm) {
+    options_.say(absl::StrCat("WARNING: ", member.is.name, " died ", member.policy.quick_deaths(),
+                              " times soon after its start; see ", log));
+  }
+  if (member.is.role == "learner") {
+    for (Member& m : members_) {
+      if (m.is.role == "learner") m.start_at = decision.start_at;
+    }
+    DrainGang();
+  }
+  return absl::OkStatus();
+}
+
+void Supervisor::DrainGang() {
+  gang_draining_ = false;
+  for (Member& m : members_) {
+    if (m.is.role != "learner" || m.process.pid == 0) continue;
+    kill(m.process.pid, SIGKILL);
+    gang_draining_ = true;
+  }
+  if (!gang_draining_) ++gang_epoch_;  // the last rank of the old epoch is gone
+}
+
+bool Supervisor::MayStart(const Member& member, absl::Time now) const {
+  if (member.process.pid != 0 || now < member.start_at) return false;
+  if (member.is.role == "coordinator") return true;
+  if (Find("coordinator")->address.grpc.empty()) return false;
+  if (member.is.role != "learner") return true;
+  if (gang_draining_) return false;
+  // Rank 0 first, because the others must know its address.
+  const Member* first = Find("learner-0");
+  return member.is.index == 0 || (first->process.pid != 0 && !first->address.grpc.empty());
+}
+
+absl::Status Supervisor::Start(Member& member, absl::Time now) {
+  StartContext context;
+  context.binary_folder = options_.binary_folder;
+  context.state = options_.state;
+  context.world = options_.shape.learner_ranks;
+  context.gang_epoch = gang_epoch_;
+  context.threads = ThreadsPerProcess(options_.shape, options_.cores);
+  context.coordinator = Find("coordinator")->address.grpc;
+  context.rendezvous = Find("learner-0") ? Find("learner-0")->address.grpc : "";
+  if (KeepsAddress(member)) {
+    context.listen = member.address.grpc;
+    context.metrics_listen = member.address.metrics;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(AddressPath(options_.state, member.is), ignored);
+  const std::string log = LogPath(options_.state, member.is);
+  RotateLog(log);
+  SLUICE_ASSIGN_OR_RETURN(const pid_t pid, Spawn({CommandOf(member.is, context), log, /*new_session=*/true,
+                                                  /*die_with_parent=*/false}));
+  const auto identity = IdentityOf(pid);
+  member.process = identity.ok() ? *identity : ProcessIdentity{pid, 0, ""};
+  member.adopted = false;
+  member.phase = Phase::kStarting;
+  member.started = now;
+  member.policy.Started(now);
+  return WriteRecords();
+}
+
+absl::Status Supervisor::CheckServing(Member& member, absl::Time now) {
+  const auto address = ReadAddressFile(AddressPath(options_.state, member.is));
+  if (address.ok() && address->pid == member.process.pid) {
+    member.address = *address;
+    member.phase = Phase::kServing;
+    member.served_once = true;
+    return WriteRecords();
+  }
+  if (now - member.started > options_.start_deadline) {
+    options_.say(absl::StrCat(member.is.name, " does not serve after ",
+                              absl::FormatDuration(options_.start_deadline)));
+    kill(member.process.pid, SIGKILL);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Supervisor::Tick(absl::Time now) {
+  for (Member& m : members_) SLUICE_RETURN_IF_ERROR(Reap(m, now));
+  for (Member& m : members_) {
+    if (m.phase == Phase::kStarting) SLUICE_RETURN_IF_ERROR(CheckServing(m, now));
+    if (m.phase == Phase::kWaiting && MayStart(m, now)) SLUICE_RETURN_IF_ERROR(Start(m, now));
+  }
+  if (!announced_ && AllServing()) {
+    announced_ = true;
+    options_.say(absl::StrCat("serving at ", Find("coordinator")->address.grpc));
+  }
+  return absl::OkStatus();
+}
+
+absl::Duration Supervisor::NextWait(absl::Time now) const {
+  absl::Duration wait = absl::Seconds(1);
+  for (const Member& m : members_) {
+    if (m.phase == Phase::kStarting) wait = std::min(wait, kStartingPoll);
+    if (m.phase == Phase::kWaiting) wait = std::min(wait, std::max(kStartingPoll, m.start_at - now));
+    if (m.adopted) wait = std::min(wait, kAdoptedPoll);
+  }
+  return wait;
+}
+
+absl::Status Supervisor::Run() {
+  const sigset_t signals = SupervisedSignals();
+  absl::Status status;
+  while (status.ok()) {
+    status = Tick(absl::Now());
+    const timespec wait = absl::ToTimespec(NextWait(absl::Now()));
+    const int signal = status.ok() ? sigtimedwait(&signals, nullptr, &wait) : 0;
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) break;
+  }
+  StopAll();
+  return status;
+}
+
+void Supervisor::StopStage(const std::string& role) {
+  for (const Member& m : members_) {
+    if (m.is.role == role && m.process.pid != 0) kill(m.process.pid, SIGTERM);
+  }
+  const absl::Time deadline = absl::Now() + options_.stop_deadline;
+  for (Member& m : members_) {
+    if (m.is.role != role) continue;
+    std::string how;
+    bool killed = false;
+    while (m.process.pid != 0 && !HasExited(m, how)) {
+      if (!killed && absl::Now() > deadline) {
+        options_.say(absl::StrCat(m.is.name, " did not stop in time; killing it"));
+        kill(m.process.pid, SIGKILL);
+        killed = true;
+      }
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    m.process = {};
+    m.phase = Phase::kWaiting;
+  }
+}
+
+void Supervisor::StopAll() {
+  for (const char* role : {"coordinator", "rollout", "reward", "learner"}) StopStage(role);
+  for (Member& m : members_) m.address = {};
+  WriteRecords().IgnoreError();
+  options_.say("stopped");
+}
+
+absl::Status Supervisor::WriteRecords() const {
+  std::vector<ClusterProcess> cluster;
+  SupervisorRecord record;
+  record.self = getpid();
+  record.gang_epoch = gang_epoch_;
+  record.learner_ranks = options_.shape.learner_ranks;
+  for (const Member& m : members_) {
+    if (!m.address.grpc.empty()) {
+      cluster.push_back({m.is.role, m.is.index, m.address.pid, m.address.grpc, m.address.metrics});
+    }
+    if (m.process.pid != 0) record.processes.push_back({m.is.name, m.process});
+  }
+  SLUICE_RETURN_IF_ERROR(WriteSupervisorRecord(options_.state, record));
+  return WriteFileAtomically(ClusterPath(options_.state), SerializeCluster(cluster));
+}
+
+}  // namespace sluice::cli

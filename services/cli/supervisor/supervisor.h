@@ -1,0 +1,90 @@
+// Keeps the processes of a fleet running on this machine: starts them in order, starts one again that died
+// (the ranks of a learner together, under a new gang epoch), and writes STATE/cluster.json at each change.
+// Addresses come from the kernel at the first start and are kept over restarts.
+//
+// The processes outlive a supervisor that is killed. A new one for the same state directory adopts them: it
+// knows them by pid, start time and boot, from STATE/run/supervisor.json. Single-threaded; blocks SIGTERM,
+// SIGINT, SIGHUP and SIGCHLD in the calling thread, so the process must have no other threads when it is
+// made.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/file.h"
+#include "services/cli/cluster.h"
+#include "services/cli/supervisor/fleet.h"
+#include "services/cli/supervisor/process.h"
+#include "services/cli/supervisor/restart_policy.h"
+
+namespace sluice::cli {
+
+struct SupervisorOptions {
+  std::string state;
+  std::string binary_folder;
+  FleetShape shape;
+  int cores = 1;
+  RestartLimits limits;
+  absl::Duration start_deadline = absl::Seconds(120);  // from start to serving
+  absl::Duration stop_deadline = absl::Seconds(10);    // from SIGTERM to SIGKILL, each stage
+  std::function<void(const std::string&)> say = [](const std::string&) {};  // one line for people
+};
+
+class Supervisor {
+ public:
+  // Takes the state directory (FAILED_PRECONDITION when another supervisor has it) and adopts what still runs
+  // there.
+  static absl::StatusOr<std::unique_ptr<Supervisor>> Create(SupervisorOptions options);
+  // Until SIGTERM or SIGINT, then stops all. Fails when a process never came up, with the end of its log.
+  absl::Status Run();
+
+ private:
+  enum class Phase { kWaiting, kStarting, kServing };
+  struct Member {
+    FleetMember is;
+    RestartPolicy policy;
+    Phase phase = Phase::kWaiting;
+    ProcessIdentity process;  // pid 0: none
+    bool adopted = false;     // not our child
+    bool served_once = false;
+    absl::Time start_at = absl::InfinitePast(), started = absl::InfinitePast();
+    ServiceAddress address;  // of the last time it served
+  };
+
+  explicit Supervisor(SupervisorOptions options);
+  void Adopt();
+  // What was adopted knows the addresses of what was not: those start there again.
+  void RecallAddresses();
+  absl::Status Tick(absl::Time now);
+  absl::Status Reap(Member& member, absl::Time now);
+  absl::Status OnDeath(Member& member, const std::string& how, absl::Time now);
+  // Kills the ranks that are left; when none is, raises the epoch, and the ranks may start.
+  void DrainGang();
+  bool MayStart(const Member& member, absl::Time now) const;
+  absl::Status Start(Member& member, absl::Time now);
+  absl::Status CheckServing(Member& member, absl::Time now);
+  bool KeepsAddress(const Member& member) const;
+  bool HasExited(Member& member, std::string& how);
+  void StopAll();
+  void StopStage(const std::string& role);
+  absl::Status WriteRecords() const;
+  const Member* Find(const std::string& name) const;
+  bool AllServing() const;
+  absl::Duration NextWait(absl::Time now) const;
+
+  const SupervisorOptions options_;
+  std::unique_ptr<FileLock> lock_;
+  std::vector<Member> members_;
+  int64_t gang_epoch_ = 0;
+  bool gang_draining_ = false;  // a rank died and others of its epoch still run
+  bool announced_ = false;
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,219 @@
+#include "services/cli/supervisor/supervisor.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Stands for a service: writes its address file, notes how it was started, and sleeps. It takes the address
+// that it is told to listen at, or makes one of its pid.
+constexpr char kService[] = R"(#!/bin/sh
+all="$*"
+while [ $# -gt 1 ]; do
+  case $1 in
+    --address-file) file=$2 ;;
+    --listen) listen=$2 ;;
+    --name) name=$2 ;;
+  esac
+  shift
+done
+echo "$all" >> "$file.starts"
+[ "$listen" = 127.0.0.1:0 ] && listen="127.0.0.1:$$"
+echo "{\"role\":\"x\",\"name\":\"$name\",\"pid\":$$,\"grpc\":\"$listen\",\"metrics\":\"$listen\"}" > "$file.part"
+mv "$file.part" "$file"
+exec sleep 600
+)";
+
+class SupervisorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(::testing::TempDir(), "/supervisor_test.", getpid(), ".",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ + "/bin");
+    for (const char* role : {"coordinator", "rollout", "reward", "learner"}) WriteBinary(role, kService);
+  }
+  void TearDown() override {
+    for (const pid_t pid : supervisors_) StopChild(pid, absl::Minutes(1));
+    std::filesystem::remove_all(folder_);
+  }
+
+  void WriteBinary(const std::string& role, const std::string& script) {
+    const std::string path = folder_ + "/bin/sluice-" + role;
+    std::ofstream(path) << script;
+    chmod(path.c_str(), 0755);
+  }
+  SupervisorOptions Options() const {
+    SupervisorOptions options;
+    options.state = state();
+    options.binary_folder = folder_ + "/bin";
+    options.shape = {.rollout_workers = 1, .reward_workers = 1, .learner_ranks = 2};
+    options.limits.first_delay = absl::Milliseconds(1);
+    options.limits.longest_delay = absl::Milliseconds(10);
+    return options;
+  }
+  std::string state() const { return folder_ + "/state"; }
+
+  // Runs one in a process of its own; exits 0 when Run was OK. Its error goes to STATE.error.
+  pid_t StartSupervisor() {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      auto supervisor = Supervisor::Create(Options());
+      const absl::Status status = supervisor.ok() ? (*supervisor)->Run() : supervisor.status();
+      std::ofstream(state() + ".error") << status.message();
+      _exit(status.ok() ? 0 : 1);
+    }
+    supervisors_.push_back(pid);
+    return pid;
+  }
+  ExitStatus AwaitExit(pid_t pid) {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (absl::Now() < deadline) {
+      if (const auto exit = PollChild(pid)) {
+        std::erase(supervisors_, pid);
+        return *exit;
+      }
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    ADD_FAILURE() << "the supervisor does not end";
+    return {};
+  }
+
+  using Cluster = std::map<std::string, ClusterProcess>;  // by "role-index"
+  // The cluster when it has all five processes, all alive, and satisfies the condition.
+  template <typename Condition>
+  Cluster AwaitCluster(Condition condition) {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (absl::Now() < deadline) {
+      Cluster out;
+      const auto processes = ReadCluster(state());
+      bool alive = processes.ok() && processes->size() == 5;
+      if (processes.ok()) {
+        for (const ClusterProcess& p : *processes) {
+          alive = alive && IdentityOf(static_cast<pid_t>(p.pid)).ok();
+          out[absl::StrCat(p.role, "-", p.index)] = p;
+        }
+      }
+      if (alive && condition(out)) return out;
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    ADD_FAILURE() << "the cluster does not come to the state waited for";
+    return {};
+  }
+  Cluster AwaitCluster() {
+    return AwaitCluster([](const Cluster&) { return true; });
+  }
+  std::string Starts(const std::string& name) const {
+    std::ifstream file(state() + "/run/" + name + ".json.starts");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  static void Kill(const ClusterProcess& process) { kill(static_cast<pid_t>(process.pid), SIGKILL); }
+
+  std::string folder_;
+  std::vector<pid_t> supervisors_;
+};
+
+TEST_F(SupervisorTest, StartsAllAndStopsAllWhenTold) {
+  const pid_t supervisor = StartSupervisor();
+  const Cluster cluster = AwaitCluster();
+  EXPECT_EQ(cluster.size(), 5u);
+  EXPECT_THAT(Starts("rollout-0"),
+              HasSubstr(absl::StrCat("--coordinator ", cluster.at("coordinator-0").grpc)));
+  EXPECT_THAT(Starts("learner-1"), HasSubstr(absl::StrCat("--rendezvous ", cluster.at("learner-0").grpc)));
+  EXPECT_THAT(Starts("learner-1"), HasSubstr("--rank 1 --world 2"));
+  kill(supervisor, SIGTERM);
+  EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 0");
+  for (const auto& [name, process] : cluster)
+    EXPECT_FALSE(IdentityOf(static_cast<pid_t>(process.pid)).ok()) << name;
+}
+
+TEST_F(SupervisorTest, StartsAProcessAgainAtItsAddressWhenItDies) {
+  StartSupervisor();
+  const Cluster before = AwaitCluster();
+  for (const char* name : {"coordinator-0", "rollout-0", "reward-0"}) {
+    Kill(before.at(name));
+    const Cluster after =
+        AwaitCluster([&](const Cluster& now) { return now.at(name).pid != before.at(name).pid; });
+    ASSERT_EQ(after.size(), 5u);
+    EXPECT_EQ(after.at(name).grpc, before.at(name).grpc);
+    EXPECT_EQ(after.at("learner-1").pid, before.at("learner-1").pid);
+  }
+}
+
+TEST_F(SupervisorTest, RestartsAllRanksUnderANewEpochWhenOneDies) {
+  StartSupervisor();
+  Cluster before = AwaitCluster();
+  EXPECT_THAT(Starts("learner-0"), HasSubstr("--gang-epoch 1"));
+  for (const char* victim : {"learner-1", "learner-0"}) {
+    Kill(before.at(victim));
+    const Cluster after = AwaitCluster([&](const Cluster& now) {
+      return now.at("learner-0").pid != before.at("learner-0").pid &&
+             now.at("learner-1").pid != before.at("learner-1").pid;
+    });
+    ASSERT_EQ(after.size(), 5u);
+    EXPECT_EQ(after.at("learner-0").grpc, before.at("learner-0").grpc);
+    EXPECT_EQ(after.at("rollout-0").pid, before.at("rollout-0").pid);
+    before = after;
+  }
+  for (const char* rank : {"learner-0", "learner-1"}) {
+    EXPECT_THAT(Starts(rank), HasSubstr("--gang-epoch 3")) << rank;
+    EXPECT_THAT(Starts(rank), ::testing::Not(HasSubstr("--gang-epoch 4"))) << rank;
+  }
+}
+
+TEST_F(SupervisorTest, RefusesAStateDirectoryInUse) {
+  StartSupervisor();
+  const Cluster before = AwaitCluster();
+  EXPECT_EQ(AwaitExit(StartSupervisor()).ToString(), "exit code 1");
+  EXPECT_THAT(*ReadFile(state() + ".error"), HasSubstr("is in use by another `sluice up`"));
+  EXPECT_EQ(AwaitCluster(), before);
+}
+
+TEST_F(SupervisorTest, AdoptsWhatAKilledSupervisorLeft) {
+  const pid_t first = StartSupervisor();
+  const Cluster before = AwaitCluster();
+  kill(first, SIGKILL);
+  AwaitExit(first);
+  Kill(before.at("rollout-0"));  // while nobody looks
+  const pid_t second = StartSupervisor();
+  const Cluster after =
+      AwaitCluster([&](const Cluster& now) { return now.at("rollout-0").pid != before.at("rollout-0").pid; });
+  ASSERT_EQ(after.size(), 5u);
+  for (const char* name : {"coordinator-0", "learner-0", "learner-1", "reward-0"}) {
+    EXPECT_EQ(after.at(name), before.at(name)) << name;
+  }
+  // An adopted process is started again, too, and all are stopped.
+  Kill(after.at("reward-0"));
+  const Cluster last =
+      AwaitCluster([&](const Cluster& now) { return now.at("reward-0").pid != after.at("reward-0").pid; });
+  kill(second, SIGTERM);
+  EXPECT_EQ(AwaitExit(second).ToString(), "exit code 0");
+  for (const auto& [name, process] : last)
+    EXPECT_FALSE(IdentityOf(static_cast<pid_t>(process.pid)).ok()) << name;
+}
+
+TEST_F(SupervisorTest, GivesUpWithTheEndOfTheLogWhenAProcessNeverServes) {
+  WriteBinary("rollout", "#!/bin/sh\necho 'the flag is wrong' >&2\nexit 2\n");
+  EXPECT_EQ(AwaitExit(StartSupervisor()).ToString(), "exit code 1");
+  const std::string error = *ReadFile(state() + ".error");
+  EXPECT_THAT(error, HasSubstr("rollout-0 does not start (exit code 2)"));
+  EXPECT_THAT(error, HasSubstr("the flag is wrong"));
+}
+
+}  // namespace
+}  // namespace sluice::cli
