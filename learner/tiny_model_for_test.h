@@ -1,0 +1,92 @@
+// Tiny models with random weights, for tests of the learner.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/spec/checkpoint_dir.h"
+#include "core/spec/model_config.h"
+#include "core/spec/tensor.h"
+#include "gtest/gtest.h"
+
+namespace sluice {
+
+struct TinyModel {
+  std::string name;
+  bool moe = false;
+  bool sigmoid = true;
+  int q_lora = 0;
+  bool tied = false;
+  bool attention_bias = false;
+  bool all_experts = false;  // every row goes to every expert: the loss is smooth
+};
+
+inline std::string TinyConfigJson(const TinyModel& m, int vocab = 48) {
+  std::string json =
+      R"({"vocab_size":)" + std::to_string(vocab) +
+      R"(,"hidden_size":32,"num_hidden_layers":2,"num_attention_heads":2,"num_key_value_heads":2,
+    "intermediate_size":40,"rms_norm_eps":1e-6,"rope_theta":10000.0,"max_position_embeddings":512,
+    "kv_lora_rank":16,"qk_nope_head_dim":8,"qk_rope_head_dim":4,"v_head_dim":8,"hidden_act":"silu",
+    "bos_token_id":0,"eos_token_id":1,"pad_token_id":2,"torch_dtype":"float32","moe_layer_freq":1,
+    "n_routed_experts":8,"n_shared_experts":1,"moe_intermediate_size":16,)";
+  json += R"("num_experts_per_tok":)" + std::string(m.all_experts ? "8," : "2,");
+  json +=
+      m.sigmoid
+          ? R"("model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"],"topk_method":"noaux_tc",
+    "scoring_func":"sigmoid","norm_topk_prob":true,"n_group":2,)" +
+                std::string(m.all_experts ? R"("topk_group":2,)" : R"("topk_group":1,)") +
+                R"("routed_scaling_factor":2.5,)"
+          : R"("model_type":"deepseek_v2","architectures":["DeepseekV2ForCausalLM"],"topk_method":"greedy",
+    "scoring_func":"softmax","norm_topk_prob":false,"n_group":1,"topk_group":1,"routed_scaling_factor":1.0,)";
+  json += R"("first_k_dense_replace":)" + std::string(m.moe ? "1" : "2");
+  json += R"(,"q_lora_rank":)" + (m.q_lora > 0 ? std::to_string(m.q_lora) : std::string("null"));
+  json += R"(,"tie_word_embeddings":)" + std::string(m.tied ? "true" : "false");
+  json += R"(,"attention_bias":)" + std::string(m.attention_bias ? "true" : "false");
+  return json + "}";
+}
+
+// Uniform values of the size that keeps activations of order 1; norms around 1.
+inline TensorMap RandomTensors(const ModelConfig& config, uint64_t seed, DType dtype) {
+  TensorMap tensors;
+  uint64_t draw = 0;
+  for (const TensorShape& t : TensorTable(config)) {
+    int64_t n = 1;
+    for (int64_t d : t.shape) n *= d;
+    const bool vector = t.shape.size() == 1;
+    const bool norm = vector && t.name.find("norm") != std::string::npos;
+    const float size = vector ? 0.2f : 1.7f / std::sqrt(static_cast<float>(t.shape.back()));
+    std::vector<float> values(n);
+    for (int64_t i = 0; i < n; ++i) {
+      const float u = UniformAt(seed, RandomDomain::kShuffle, draw, 0, static_cast<uint32_t>(i));
+      values[i] = (norm ? 1.0f : 0.0f) + size * (2 * u - 1);
+    }
+    ++draw;
+    tensors[t.name] = TensorFromFloats(t.shape, values.data(), t.always_f32 ? DType::kF32 : dtype);
+  }
+  return tensors;
+}
+
+inline ModelConfig TinyConfig(const TinyModel& m) {
+  auto config = ParseModelConfig(TinyConfigJson(m));
+  EXPECT_TRUE(config.ok()) << config.status();
+  return *std::move(config);
+}
+
+inline std::vector<TinyModel> TinyModels() {
+  return {{"Dense", false, true, 0, false, false},
+          {"DenseTiedBiased", false, true, 12, true, true},
+          {"MoeSigmoid", true, true, 12, false, false},
+          {"MoeSoftmax", true, false, 0, false, false}};
+}
+
+inline std::vector<int32_t> RandomTokens(uint64_t seed, uint64_t draw, int count, int vocab = 48) {
+  std::vector<int32_t> tokens(count);
+  for (int i = 0; i < count; ++i) {
+    tokens[i] = static_cast<int32_t>(UniformAt(seed, RandomDomain::kTraining, draw, 1, i) * vocab);
+  }
+  return tokens;
+}
+
+}  // namespace sluice
