@@ -3,6 +3,7 @@
 #include "core/model/decoder.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/model/decoder_weights.h"
@@ -10,11 +11,17 @@
 
 namespace sluice {
 
+// Rows that one thread takes through a layer.
+struct RowPart {
+  int64_t first = 0, rows = 0;
+  std::vector<kernels::AttentionRow> attention;
+  ExpertBatch experts;
+};
+
 struct Decoder::Workspace {
   std::vector<float> x, h, q, q_a, kv, absorbed, latent, heads, y, cos, sin;
   std::vector<int32_t> positions;
-  std::vector<kernels::AttentionRow> attention;
-  ExpertBatch experts;
+  std::vector<RowPart> parts;
 };
 
 namespace {
@@ -52,9 +59,9 @@ struct LayerPass {
   absl::Span<const DecoderRow> rows;
   int64_t index;
   ThreadPool* pool;
-  float *x, *h, *q, *q_a, *kv, *absorbed, *latent, *heads, *y;
+  float *x, *h, *q, *q_a, *kv, *absorbed, *latent, *heads, *y;  // of the part's first row
   const float *cos, *sin;
-  std::vector<kernels::AttentionRow>* attention;
+  RowPart* part;
 };
 
 // 2 and 3: q [rows, H, dn+dr] with its last dr rotated.
@@ -91,11 +98,10 @@ void ExtendCaches(const LayerPass& p) {
   }
 }
 
-// 6 to 8: attention over the caches; p.y [rows, hidden] is the output of o_proj.
-void Attend(const LayerPass& p) {
+// 6: [q_nope absorbed ; q_pe] of each head.
+void Absorb(const LayerPass& p) {
   const ModelConfig& c = p.config;
-  const int64_t n = p.rows.size(), dn = c.qk_nope_dim, dr = c.qk_rope_dim, dv = c.v_dim,
-                rank = c.kv_lora_rank;
+  const int64_t n = p.rows.size(), dn = c.qk_nope_dim, dr = c.qk_rope_dim, rank = c.kv_lora_rank;
   const int64_t head = dn + dr, width = rank + dr;
   ForEachHead(c.heads, n * c.heads * dn * rank, p.pool, [&](int64_t h) {
     kernels::Linear(p.q + h * head, n, c.heads * head, p.layer.w_uk[h], nullptr, p.absorbed + h * width,
@@ -105,15 +111,56 @@ void Attend(const LayerPass& p) {
       std::copy(rotated, rotated + dr, p.absorbed + (r * c.heads + h) * width + rank);
     }
   });
-  p.attention->clear();
-  for (const DecoderRow& row : p.rows) p.attention->push_back({row.caches[p.index], row.position + 1});
-  kernels::MlaAttention(p.absorbed, *p.attention, c.heads, rank, dr, p.weights.softmax_scale, p.latent,
-                        nullptr, p.pool);
+}
+
+// 7 and 8: attention over the caches and o_proj, added to x.
+void Attend(const LayerPass& p) {
+  const ModelConfig& c = p.config;
+  const int64_t n = p.rows.size(), dr = c.qk_rope_dim, dv = c.v_dim, rank = c.kv_lora_rank;
+  std::vector<kernels::AttentionRow>& attention = p.part->attention;
+  attention.clear();
+  for (const DecoderRow& row : p.rows) attention.push_back({row.caches[p.index], row.position + 1});
+  kernels::MlaAttention(p.absorbed, attention, c.heads, rank, dr, p.weights.softmax_scale, p.latent, nullptr,
+                        p.pool);
   ForEachHead(c.heads, n * c.heads * dv * rank, p.pool, [&](int64_t h) {
     kernels::Linear(p.latent + h * rank, n, c.heads * rank, p.layer.w_uv[h], nullptr, p.heads + h * dv,
                     c.heads * dv, nullptr);
   });
   kernels::Linear(p.heads, n, c.heads * dv, p.layer.o, OrNull(p.layer.o_bias), p.y, c.hidden, p.pool);
+  kernels::Add(p.y, n * c.hidden, p.x);
+}
+
+void Norm(const LayerPass& p, const std::vector<float>& weight) {  // 1 and 9
+  const int64_t hidden = p.config.hidden;
+  kernels::RmsNorm(p.x, p.rows.size(), hidden, hidden, weight.data(), p.weights.norm_epsilon, p.h, hidden);
+}
+
+// 10 or 11, added to x.
+void FeedForward(const LayerPass& p) {
+  const int64_t n = p.rows.size();
+  ExpertBatch& experts = p.part->experts;
+  if (p.layer.is_moe) {
+    const MoeWeights& moe = p.layer.moe;
+    experts.Forward(moe, RouterParamsOf(p.config, OrNull(moe.correction_bias)), p.h, n, p.y, p.pool);
+  } else {
+    experts.Mlp(p.layer.mlp, p.h, n, p.y, p.pool);
+  }
+  kernels::Add(p.y, n * p.config.hidden, p.x);
+}
+
+// Where layers are so small that waking threads for one product does not pay, threads take rows through whole
+// layers. Otherwise there is one part, and each product is divided.
+void Divide(int64_t rows, bool small_layers, ThreadPool* pool, std::vector<RowPart>* parts) {
+  constexpr int64_t kLeastRows = 16;
+  int64_t count = 1;
+  if (small_layers && pool != nullptr && pool->threads() > 1) {
+    count = std::clamp<int64_t>(rows / kLeastRows, 1, 2 * pool->threads());
+  }
+  parts->resize(count);
+  for (int64_t i = 0; i < count; ++i) {
+    (*parts)[i].first = rows * i / count;
+    (*parts)[i].rows = rows * (i + 1) / count - rows * i / count;
+  }
 }
 
 }  // namespace
@@ -126,46 +173,64 @@ void Decoder::Forward(const DecoderWeights& weights, absl::Span<const DecoderRow
   w.positions.clear();
   for (const DecoderRow& row : rows) w.positions.push_back(row.position);
   float* x = Room(&w.x, n * c.hidden);
-  float* h = Room(&w.h, n * c.hidden);
   // 0
   for (int64_t r = 0; r < n; ++r) weights.Embed(rows[r].token, x + r * c.hidden);
   kernels::RopeCosSin(w.positions, weights.inverse_frequencies, weights.rope_amplitude,
                       Room(&w.cos, n * half), Room(&w.sin, n * half));
-  for (int64_t l = 0; l < c.layers; ++l) {
-    const LayerWeights& layer = weights.layers[l];
-    const LayerPass pass = {c,
-                            weights,
-                            layer,
-                            rows,
-                            l,
-                            pool_,
-                            x,
-                            h,
-                            Room(&w.q, n * c.heads * (c.qk_nope_dim + c.qk_rope_dim)),
-                            Room(&w.q_a, n * c.q_lora_rank),
-                            Room(&w.kv, n * cache_width()),
-                            Room(&w.absorbed, n * c.heads * cache_width()),
-                            Room(&w.latent, n * c.heads * c.kv_lora_rank),
-                            Room(&w.heads, n * c.heads * c.v_dim),
-                            Room(&w.y, n * c.hidden),
-                            w.cos.data(),
-                            w.sin.data(),
-                            &w.attention};
-    // 1
-    kernels::RmsNorm(x, n, c.hidden, c.hidden, layer.input_norm.data(), weights.norm_epsilon, h, c.hidden);
-    Queries(pass);
-    ExtendCaches(pass);
-    Attend(pass);
-    kernels::Add(pass.y, n * c.hidden, x);
-    // 9 to 11
-    kernels::RmsNorm(x, n, c.hidden, c.hidden, layer.post_attention_norm.data(), weights.norm_epsilon, h,
-                     c.hidden);
-    if (layer.is_moe) {
-      w.experts.Forward(layer.moe, RouterParamsOf(c, OrNull(layer.moe.correction_bias)), h, n, pass.y, pool_);
+  Room(&w.h, n * c.hidden);
+  Room(&w.y, n * c.hidden);
+  Room(&w.q, n * c.heads * (c.qk_nope_dim + c.qk_rope_dim));
+  Room(&w.q_a, n * c.q_lora_rank);
+  Room(&w.kv, n * cache_width());
+  Room(&w.absorbed, n * c.heads * cache_width());
+  Room(&w.latent, n * c.heads * c.kv_lora_rank);
+  Room(&w.heads, n * c.heads * c.v_dim);
+  Divide(n, weights.small_layers, pool_, &w.parts);
+  const bool divided = w.parts.size() > 1;
+  const auto pass_of = [&](int64_t layer, int64_t i) -> LayerPass {
+    RowPart& part = w.parts[i];
+    const int64_t r = part.first;
+    return {c,
+            weights,
+            weights.layers[layer],
+            rows.subspan(r, part.rows),
+            layer,
+            divided ? nullptr : pool_,
+            x + r * c.hidden,
+            w.h.data() + r * c.hidden,
+            w.q.data() + r * c.heads * (c.qk_nope_dim + c.qk_rope_dim),
+            w.q_a.data() + r * c.q_lora_rank,
+            w.kv.data() + r * cache_width(),
+            w.absorbed.data() + r * c.heads * cache_width(),
+            w.latent.data() + r * c.heads * c.kv_lora_rank,
+            w.heads.data() + r * c.heads * c.v_dim,
+            w.y.data() + r * c.hidden,
+            w.cos.data() + r * half,
+            w.sin.data() + r * half,
+            &part};
+  };
+  const auto for_each_part = [&](const std::function<void(int64_t)>& body) {
+    if (divided) {
+      pool_->ParallelFor(w.parts.size(), body);
     } else {
-      w.experts.Mlp(layer.mlp, h, n, pass.y, pool_);
+      body(0);
     }
-    kernels::Add(pass.y, n * c.hidden, x);
+  };
+  for (int64_t l = 0; l < c.layers; ++l) {
+    // All rows are in the caches before any row attends.
+    for_each_part([&](int64_t i) {
+      const LayerPass pass = pass_of(l, i);
+      Norm(pass, pass.layer.input_norm);
+      Queries(pass);
+      ExtendCaches(pass);
+      Absorb(pass);
+    });
+    for_each_part([&](int64_t i) {
+      const LayerPass pass = pass_of(l, i);
+      Attend(pass);
+      Norm(pass, pass.layer.post_attention_norm);
+      FeedForward(pass);
+    });
   }
   // 12
   kernels::RmsNorm(x, n, c.hidden, c.hidden, weights.final_norm.data(), weights.norm_epsilon, hidden,

@@ -248,6 +248,8 @@ absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackDecoderWeights(const M
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("not enough memory for the packed weights of the model");
   }
+  constexpr int64_t kSmallLayer = 2 << 20;
+  weights->small_layers = PackedBytes(*weights) < kSmallLayer * (config.layers + 1);
   return std::shared_ptr<const DecoderWeights>(std::move(weights));
 }
 
