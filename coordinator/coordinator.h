@@ -1,6 +1,6 @@
-// The coordinator: takes jobs, hands prompts to rollout workers, completions to reward workers, groups to the learner,
-// and keeps the durable account of all of it. Knows workers only by the ports of core/rl. services/coordinator wraps
-// it in gRPC. Thread-safe; every call returns in bounded time.
+// The coordinator: takes jobs, hands prompts to rollout workers, completions to reward workers, groups to the
+// learner, and keeps the durable account of all of it. Knows workers only by the ports of core/rl.
+// services/coordinator wraps it in gRPC. Thread-safe; every call returns in bounded time.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ struct PortFactories {
 };
 
 struct CoordinatorOptions {
-  std::string state_dir;  // made when absent; held exclusively
-  Clock* clock = &Clock::Real();              // borrowed
-  prometheus::Registry* registry = nullptr;   // borrowed; null: no metrics
+  std::string state_dir;                     // made when absent; held exclusively
+  Clock* clock = &Clock::Real();             // borrowed
+  prometheus::Registry* registry = nullptr;  // borrowed; null: no metrics
   absl::Duration lease = absl::Seconds(10);
   PortFactories ports;
   // Turns prompts into tokens. Default: reads the job's model directory with core/spec.
@@ -61,15 +61,16 @@ class Coordinator {
   static absl::StatusOr<std::unique_ptr<Coordinator>> Open(CoordinatorOptions options);
   virtual ~Coordinator() = default;  // shuts down
 
-  // Checks the job and its files and makes it durable. INVALID_ARGUMENT names the field or the row. The same non-empty
-  // request_id again returns the job made before.
+  // Checks the job and its files and makes it durable. INVALID_ARGUMENT names the field or the row. The same
+  // non-empty request_id again returns the job made before.
   virtual absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) = 0;
   virtual absl::StatusOr<CheckedJob> Check(const JobSpec& spec) = 0;
 
   virtual absl::StatusOr<JobView> Get(const JobId& job) = 0;  // NOT_FOUND
   virtual std::vector<JobView> List() = 0;                    // oldest first
   // The job as soon as its revision is above `last_revision`, or as it is after `timeout` (real time).
-  virtual absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision, absl::Duration timeout) = 0;
+  virtual absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
+                                                absl::Duration timeout) = 0;
   virtual std::vector<WorkerView> Workers() = 0;  // by name
 
   // FAILED_PRECONDITION when the job has ended (Cancel of a cancelled job is OK).
@@ -77,16 +78,18 @@ class Coordinator {
   virtual absl::StatusOr<JobView> Resume(const JobId& job) = 0;
   virtual absl::StatusOr<JobView> Cancel(const JobId& job) = 0;
 
-  // At most `limit` (0: 20) samples whose group is complete, newest first; of one step when `step` > 0; of evaluations
-  // when `evaluation`. Stops early when `on_sample` returns false.
+  // At most `limit` (0: 20) samples whose group is complete, newest first; of one step when `step` > 0; of
+  // evaluations when `evaluation`. Stops early when `on_sample` returns false.
   virtual absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                                    const std::function<bool(const SampleView&)>& on_sample) = 0;
   // Asks the learner. UNAVAILABLE without one.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) = 0;
   // `version` kNoPolicyVersion: the last. Returns the version written.
-  virtual absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version, const std::string& path) = 0;
+  virtual absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
+                                               const std::string& path) = 0;
 
-  virtual absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role, const std::string& address,
+  virtual absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role,
+                                               const std::string& address,
                                                const std::string& incarnation) = 0;
   // NOT_FOUND: unknown worker; ABORTED: the epoch is old. In both cases: register again.
   virtual absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) = 0;

@@ -1,5 +1,5 @@
-// How the rows of a prompts file become what the model is given. Implementations: the model directory's tokenizer and
-// chat template (core/spec); a fake in tests. Thread-safe.
+// How the rows of a prompts file become what the model is given. Implementations: the model directory's
+// tokenizer and chat template (core/spec); a fake in tests. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ class PromptEncoder {
   virtual std::vector<std::string> Describe() const { return {}; }
 };
 
-using PromptEncoderFactory = std::function<absl::StatusOr<std::unique_ptr<const PromptEncoder>>(const JobSpec& spec)>;
+using PromptEncoderFactory =
+    std::function<absl::StatusOr<std::unique_ptr<const PromptEncoder>>(const JobSpec& spec)>;
 
 // Reads config.json, tokenizer.json and, for chat prompts, the chat template of spec.model.path.
 absl::StatusOr<std::unique_ptr<const PromptEncoder>> ReadPromptEncoder(const JobSpec& spec);

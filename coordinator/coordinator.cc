@@ -1,0 +1,247 @@
+#include "coordinator/coordinator.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/synchronization/notification.h"
+#include "coordinator/coordinator_impl.h"
+#include "coordinator/prompt_source.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kInboxCapacity = 4096;
+constexpr int kGenerateThreads = 200, kControlThreads = 64;
+constexpr int32_t kMaxSamplesListed = 100000;
+
+// A readable name that no other job has: the learner's files are named by it too.
+JobId NewJobId(const std::string& name) {
+  std::string slug;
+  for (char c : name.substr(0, 40)) slug.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
+  std::random_device random;
+  return absl::StrCat(slug, "-", absl::StrFormat("%06x", random() & 0xffffff));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(CoordinatorOptions options) {
+  if (options.state_dir.empty()) return absl::InvalidArgumentError("state_dir: is needed");
+  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.state_dir));
+  SLUICE_ASSIGN_OR_RETURN(std::vector<JobRow> rows, store->LoadJobs());
+  for (JobRow& row : rows) {
+    SLUICE_ASSIGN_OR_RETURN(row.view.ledger, store->LoadLedger(row.view.job));
+  }
+  return std::make_unique<CoordinatorImpl>(std::move(options), std::shared_ptr<Store>(std::move(store)),
+                                           std::move(rows));
+}
+
+CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::shared_ptr<Store> store,
+                                 std::vector<JobRow> rows)
+    : options_(std::move(options)),
+      store_(std::move(store)),
+      inbox_(std::make_shared<Inbox>(kInboxCapacity)),
+      fleet_(options_.ports, options_.lease),
+      metrics_(options_.registry == nullptr ? nullptr
+                                            : std::make_unique<CoordinatorMetrics>(*options_.registry)),
+      generate_pool_(kGenerateThreads),
+      control_pool_(kControlThreads) {
+  for (JobRow& row : rows) {
+    views_.Publish(row.view);
+    if (IsTerminal(row.view.state)) continue;
+    order_.push_back(row.view.job);
+    waiting_[row.view.job] = std::move(row);
+  }
+  actor_ = std::thread([this] { Loop(); });
+}
+
+CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
+
+void CoordinatorImpl::Shutdown() {
+  inbox_->Stop();
+  views_.Stop();
+  if (!actor_.joinable()) return;
+  actor_.join();
+  for (const auto& [attempt, cancel] : cancels_) cancel.Cancel();
+  generate_pool_.Stop(absl::Seconds(5));
+  control_pool_.Stop(absl::Seconds(5));
+  run_.reset();
+}
+
+absl::Status CoordinatorImpl::OnActor(std::function<absl::Status()> body) {
+  struct Call {
+    absl::Notification done;
+    absl::Status status;
+  };
+  auto call = std::make_shared<Call>();  // shared: the caller may give up before the actor comes to it
+  const bool posted = inbox_->PostControl([call, body = std::move(body)] {
+    call->status = body();
+    call->done.Notify();
+  });
+  if (!posted) return absl::UnavailableError("the coordinator is shutting down");
+  if (!call->done.WaitForNotificationWithTimeout(absl::Seconds(10))) {
+    return absl::UnavailableError("the coordinator does not answer: see what its jobs wait for");
+  }
+  return call->status;
+}
+
+absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec) {
+  SLUICE_RETURN_IF_ERROR(Validate(spec));
+  SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
+  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
+  CheckedJob out;
+  out.spec = spec;
+  out.plan = encoder->Describe();
+  size_t longest = 0;
+  for (const Prompt& prompt : prompts.training) longest = std::max(longest, prompt.tokens.size());
+  const int64_t samples = int64_t{spec.batch.groups_per_step} * spec.sampling.group_size;
+  out.plan.push_back(
+      absl::StrCat("prompts: ", prompts.training.size(), " rows, the longest ", longest, " tokens"));
+  if (!spec.warm_start.file.empty()) {
+    out.plan.push_back(absl::StrCat("warm start: ", spec.warm_start.steps, " steps of ",
+                                    spec.warm_start.batch_size, " of ", prompts.warm_start.size(), " rows"));
+  }
+  out.plan.push_back(absl::StrCat("each of ", spec.stop_steps, " steps: ", spec.batch.groups_per_step,
+                                  " groups x ", spec.sampling.group_size, " = ", samples,
+                                  " samples, at most ", samples * spec.sampling.params.max_new_tokens,
+                                  " completion tokens; ",
+                                  absl::StrFormat("%.2f", static_cast<double>(spec.batch.groups_per_step) *
+                                                              static_cast<double>(spec.stop_steps) /
+                                                              static_cast<double>(prompts.training.size())),
+                                  " passes over the prompts in all"));
+  out.plan.push_back(absl::StrCat("staleness: at most ", spec.staleness.max_versions, " versions; at most ",
+                                  int64_t{spec.batch.groups_per_step} * (spec.staleness.max_versions + 1),
+                                  " groups outstanding"));
+  if (!prompts.evaluation.empty()) {
+    out.plan.push_back(absl::StrCat("evaluation: ", prompts.evaluation.size(), " prompts x ",
+                                    spec.evaluation.samples_per_prompt, " every ",
+                                    spec.evaluation.every_steps, " steps"));
+  }
+  return out;
+}
+
+absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::string& request_id) {
+  if (request_id.size() > 256) return absl::InvalidArgumentError("request_id: at most 256 characters");
+  if (!request_id.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(JobId before, store_->FindRequest(request_id));
+    if (!before.empty()) return before;
+  }
+  SLUICE_RETURN_IF_ERROR(Validate(spec));
+  SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
+  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
+  JobRow row;
+  row.view.job = NewJobId(spec.name);
+  row.view.spec = spec;
+  row.view.create_time = options_.clock->Now();
+  row.view.waiting_for = "its turn";
+  row.files_hash = prompts.files_hash;
+  row.policy.job = row.view.job;
+  auto job = std::make_shared<JobId>(row.view.job);  // shared with the actor, which may come to it late
+  SLUICE_RETURN_IF_ERROR(OnActor([this, row, request_id, job]() -> absl::Status {
+    if (!request_id.empty()) {
+      SLUICE_ASSIGN_OR_RETURN(JobId before, store_->FindRequest(request_id));
+      if (!before.empty()) {
+        *job = before;
+        return absl::OkStatus();
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(
+        store_->Transact([&](StoreTransaction& tx) { return tx.InsertJob(row, request_id); }));
+    LogInfo("job_submitted", {{"job", row.view.job}});
+    views_.Publish(row.view);
+    order_.push_back(row.view.job);
+    waiting_[row.view.job] = row;
+    return absl::OkStatus();
+  }));
+  return *job;
+}
+
+absl::StatusOr<JobView> CoordinatorImpl::Control(const JobId& job, JobState wanted) {
+  SLUICE_ASSIGN_OR_RETURN(const JobView before, views_.Get(job));
+  if (IsTerminal(before.state)) {
+    if (before.state == wanted) return before;
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job, " has ended: ", JobStateName(before.state)));
+  }
+  SLUICE_RETURN_IF_ERROR(OnActor([this, job, wanted] { return ControlOnActor(job, wanted); }));
+  return views_.Get(job);
+}
+
+absl::StatusOr<JobView> CoordinatorImpl::Pause(const JobId& job) { return Control(job, JobState::kPaused); }
+absl::StatusOr<JobView> CoordinatorImpl::Resume(const JobId& job) { return Control(job, JobState::kRunning); }
+absl::StatusOr<JobView> CoordinatorImpl::Cancel(const JobId& job) {
+  return Control(job, JobState::kCancelled);
+}
+
+std::vector<WorkerView> CoordinatorImpl::Workers() {
+  std::vector<WorkerView> out;
+  for (const FleetMember& member : fleet_.Members()) {
+    WorkerView view{member.name, member.address, WorkerRoleName(member.role), member.alive, kNoPolicyVersion,
+                    0,           member.tokens};
+    absl::MutexLock lock(&served_mu_);
+    if (auto it = served_.find(member.name); it != served_.end() && member.alive) {
+      view.version = it->second.first;
+      view.in_flight = it->second.second;
+    }
+    out.push_back(std::move(view));
+  }
+  return out;
+}
+
+absl::Status CoordinatorImpl::ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
+                                          const std::function<bool(const SampleView&)>& on_sample) {
+  SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
+  if (limit < 0 || limit > kMaxSamplesListed) {
+    return absl::InvalidArgumentError(absl::StrCat("limit: must be between 0 and ", kMaxSamplesListed));
+  }
+  return store_->ListSamples(job, limit == 0 ? 20 : limit, step, evaluation, on_sample);
+}
+
+absl::StatusOr<FleetMember> CoordinatorImpl::LearnerFor(const JobId& job) {
+  SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
+  return fleet_.Learner();
+}
+
+absl::StatusOr<std::vector<CheckpointInfo>> CoordinatorImpl::ListCheckpoints(const JobId& job) {
+  SLUICE_ASSIGN_OR_RETURN(const FleetMember learner, LearnerFor(job));
+  return learner.learner->ListCheckpoints(job);
+}
+
+absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVersion version,
+                                                      const std::string& path) {
+  SLUICE_ASSIGN_OR_RETURN(const FleetMember learner, LearnerFor(job));
+  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
+  const PolicyVersion wanted = version == kNoPolicyVersion ? view.version : version;
+  if (wanted < 0) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has no version yet"));
+  if (wanted > view.version) {
+    return absl::NotFoundError(
+        absl::StrCat("job ", job, " has no version ", wanted, "; its last is ", view.version));
+  }
+  SLUICE_RETURN_IF_ERROR(learner.learner->Export(job, wanted, path));
+  return wanted;
+}
+
+absl::StatusOr<Lease> CoordinatorImpl::RegisterWorker(const std::string& name, WorkerRole role,
+                                                      const std::string& address,
+                                                      const std::string& incarnation) {
+  SLUICE_ASSIGN_OR_RETURN(const FleetMember member,
+                          fleet_.Register(name, role, address, incarnation, options_.clock->Now()));
+  LogInfo("worker_registered",
+          {{"worker", name}, {"role", WorkerRoleName(role)}, {"address", address}, {"epoch", member.epoch}});
+  if (!inbox_->PostControl([this, member] { DeliverWorker(member); })) {
+    return absl::UnavailableError("the coordinator is shutting down");
+  }
+  return Lease{member.epoch, fleet_.lease()};
+}
+
+absl::StatusOr<Lease> CoordinatorImpl::RenewLease(const std::string& name, uint64_t epoch) {
+  SLUICE_RETURN_IF_ERROR(fleet_.Renew(name, epoch, options_.clock->Now()));
+  return Lease{epoch, fleet_.lease()};
+}
+
+}  // namespace sluice

@@ -1,0 +1,103 @@
+// The coordinator as one actor: a thread that owns the running job, and pools for the calls it makes. Only
+// for coordinator*.cc; others see coordinator.h.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coordinator/call_pool.h"
+#include "coordinator/coordinator.h"
+#include "coordinator/fleet.h"
+#include "coordinator/inbox.h"
+#include "coordinator/job_run.h"
+#include "coordinator/job_views.h"
+#include "coordinator/reporting.h"
+#include "coordinator/store.h"
+#include "core/base/cancellation.h"
+
+namespace sluice {
+
+class CoordinatorImpl final : public Coordinator {
+ public:
+  CoordinatorImpl(CoordinatorOptions options, std::shared_ptr<Store> store, std::vector<JobRow> rows);
+  ~CoordinatorImpl() override;
+
+  absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) override;
+  absl::StatusOr<CheckedJob> Check(const JobSpec& spec) override;
+  absl::StatusOr<JobView> Get(const JobId& job) override { return views_.Get(job); }
+  std::vector<JobView> List() override { return views_.List(); }
+  absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
+                                        absl::Duration timeout) override {
+    return views_.WaitForChange(job, last_revision, timeout);
+  }
+  std::vector<WorkerView> Workers() override;
+  absl::StatusOr<JobView> Pause(const JobId& job) override;
+  absl::StatusOr<JobView> Resume(const JobId& job) override;
+  absl::StatusOr<JobView> Cancel(const JobId& job) override;
+  absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
+                           const std::function<bool(const SampleView&)>& on_sample) override;
+  absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
+  absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
+                                       const std::string& path) override;
+  absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role, const std::string& address,
+                                       const std::string& incarnation) override;
+  absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) override;
+  void Shutdown() override;
+
+ private:
+  // The actor (coordinator_actor.cc). All of these run on its thread.
+  void Loop();
+  void Tick();
+  void ActivateNext();
+  void WelcomeFleet();
+  bool CommitWrites(const std::vector<StoreWrite>& writes);
+  void Flush();
+  void FailRun(const absl::Status& why);
+  void FinishRun();
+  void PublishRun(const std::string& stalled);
+  void PublishWaiting();
+  void Start(const StartGenerate& a);
+  void Start(const StartScore& a);
+  void Start(const StartLoad& a);
+  void Start(const StartLearner& a);
+  void Start(const CancelGenerate& a);
+  template <typename StoreAction>
+  void Start(const StoreAction&) {}  // done by the transaction
+  void DeliverWorker(const FleetMember& member);
+  absl::Status ControlOnActor(const JobId& job, JobState wanted);
+
+  // Runs `body` on the actor and waits for it, at most ten seconds.
+  absl::Status OnActor(std::function<absl::Status()> body);
+  absl::StatusOr<JobView> Control(const JobId& job, JobState wanted);
+  absl::StatusOr<FleetMember> LearnerFor(const JobId& job);
+
+  const CoordinatorOptions options_;
+  const std::shared_ptr<Store>
+      store_;  // shared with calls that read groups, which may outlive Shutdown's patience
+  const std::shared_ptr<Inbox> inbox_;  // shared with calls under way
+  Fleet fleet_;
+  JobViews views_;
+  std::unique_ptr<CoordinatorMetrics> metrics_;  // null: no registry
+  CallPool generate_pool_, control_pool_;
+
+  // Of the actor's thread.
+  std::map<JobId, JobRow> waiting_;  // jobs that have not ended and do not run
+  std::vector<JobId> order_;         // of submission; those in waiting_ and the running one
+  std::unique_ptr<JobRun> run_;
+  Ledger run_ledger_;                        // of run_, as durable
+  uint64_t run_number_ = 0;                  // tells answers to calls of an earlier run
+  std::map<uint64_t, CancelToken> cancels_;  // of attempts under way
+  int learner_calls_ = 0;                    // under way; the next job starts when there is none
+  absl::Time last_tick_;                     // real time
+
+  absl::Mutex served_mu_;
+  std::map<std::string, std::pair<PolicyVersion, int32_t>> served_
+      ABSL_GUARDED_BY(served_mu_);  // version, in flight
+  std::thread actor_;
+};
+
+}  // namespace sluice

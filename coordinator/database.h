@@ -1,0 +1,58 @@
+// A SQLite connection with Status errors and cached statements. Not thread-safe: its owner locks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace sluice {
+
+using SqlValue = std::variant<std::nullptr_t, int64_t, double, std::string>;
+
+// One row of a result; valid during the callback.
+class SqlRow {
+ public:
+  explicit SqlRow(sqlite3_stmt* statement) : statement_(statement) {}
+  int64_t Int(int column) const;
+  double Real(int column) const;
+  std::string Text(int column) const;
+  bool IsNull(int column) const;
+
+ private:
+  sqlite3_stmt* statement_;
+};
+
+class Database {
+ public:
+  // WAL, synchronous=FULL.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path);
+  ~Database();
+
+  absl::Status Script(const std::string& sql);  // several statements without values
+  absl::Status Run(const std::string& sql, const std::vector<SqlValue>& values = {});
+  absl::Status Query(const std::string& sql, const std::vector<SqlValue>& values,
+                     const std::function<void(const SqlRow&)>& on_row);
+  int64_t changes() const;  // rows changed by the last Run
+
+ private:
+  explicit Database(sqlite3* db) : db_(db) {}
+  absl::StatusOr<sqlite3_stmt*> Prepare(const std::string& sql, const std::vector<SqlValue>& values);
+  // RESOURCE_EXHAUSTED when the disk is full.
+  absl::Status Error(int code, const std::string& what) const;
+
+  sqlite3* db_;
+  std::map<std::string, sqlite3_stmt*> statements_;  // by text; few: texts are constants
+};
+
+}  // namespace sluice

@@ -1,0 +1,59 @@
+// Who is in the fleet: names, addresses, leases and epochs. A registration gets an epoch above all earlier
+// ones of its name; what an older epoch says is refused. Not durable: after a restart workers register again.
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "coordinator/coordinator.h"
+
+namespace sluice {
+
+struct FleetMember {
+  std::string name, address, incarnation;
+  WorkerRole role = WorkerRole::kRollout;
+  uint64_t epoch = 0;
+  bool alive = false;
+  absl::Time expires;
+  int64_t tokens = 0;
+  // Ports are shared: a call under way keeps its own. Only that of the role is set.
+  std::shared_ptr<RolloutWorker> rollout;
+  std::shared_ptr<Scorer> reward;
+  std::shared_ptr<Trainer> learner;
+};
+
+class Fleet {
+ public:
+  static constexpr size_t kMaxWorkers = 4096;
+  Fleet(PortFactories ports, absl::Duration lease) : ports_(std::move(ports)), lease_(lease) {}
+
+  // The member as registered.
+  absl::StatusOr<FleetMember> Register(const std::string& name, WorkerRole role, const std::string& address,
+                                       const std::string& incarnation, absl::Time now);
+  absl::Status Renew(const std::string& name, uint64_t epoch, absl::Time now);
+  // Members whose lease ran out since the last call; they are no longer alive.
+  std::vector<FleetMember> Expire(absl::Time now);
+  std::vector<FleetMember> Members() const;  // by name
+  absl::StatusOr<FleetMember> Find(const std::string& name) const;
+  // The learner that registered last and is alive. UNAVAILABLE: none.
+  absl::StatusOr<FleetMember> Learner() const;
+  void CountTokens(const std::string& name, int64_t tokens);
+  absl::Duration lease() const { return lease_; }
+
+ private:
+  const PortFactories ports_;
+  const absl::Duration lease_;
+  mutable absl::Mutex mu_;
+  std::map<std::string, FleetMember> members_ ABSL_GUARDED_BY(mu_);
+  uint64_t last_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,170 @@
+#include "coordinator/group_codec.h"
+
+#include <cstring>
+#include <type_traits>
+
+namespace sluice {
+namespace {
+
+constexpr uint32_t kFormat = 1;
+
+// Both sides walk a group with the same Visit functions, so that they cannot disagree on the order.
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+  template <typename T>
+  void Number(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    out_.append(reinterpret_cast<const char*>(&value), sizeof(T));
+  }
+  void Text(const std::string& text) {
+    Size(text.size());
+    out_ += text;
+  }
+  template <typename T>
+  void Numbers(const std::vector<T>& values) {
+    Size(values.size());
+    out_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  }
+  template <typename T, typename F>
+  void Items(const std::vector<T>& items, F visit) {
+    Size(items.size());
+    for (const T& item : items) visit(item);
+  }
+  void Map(const std::map<std::string, std::string>& map) {
+    Size(map.size());
+    for (const auto& [key, value] : map) {
+      Text(key);
+      Text(value);
+    }
+  }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  void Size(size_t size) { Number(static_cast<uint32_t>(size)); }
+  std::string out_;
+};
+
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+  explicit Reader(absl::string_view in) : in_(in) {}
+  template <typename T>
+  void Number(T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    if (!Has(sizeof(T))) return;
+    std::memcpy(&value, in_.data(), sizeof(T));
+    in_.remove_prefix(sizeof(T));
+  }
+  void Text(std::string& text) {
+    const size_t size = Size(1);
+    text.assign(in_.data(), size);
+    in_.remove_prefix(size);
+  }
+  template <typename T>
+  void Numbers(std::vector<T>& values) {
+    const size_t size = Size(sizeof(T));
+    values.resize(size);
+    if (size > 0) std::memcpy(values.data(), in_.data(), size * sizeof(T));
+    in_.remove_prefix(size * sizeof(T));
+  }
+  template <typename T, typename F>
+  void Items(std::vector<T>& items, F visit) {
+    items.resize(Size(1));
+    for (T& item : items) visit(item);
+  }
+  void Map(std::map<std::string, std::string>& map) {
+    for (size_t left = Size(1); left > 0; --left) {
+      std::string key, value;
+      Text(key);
+      Text(value);
+      map.emplace(std::move(key), std::move(value));
+    }
+  }
+  bool Done() const { return ok_ && in_.empty(); }
+
+ private:
+  bool Has(size_t bytes) {
+    ok_ = ok_ && in_.size() >= bytes;
+    return ok_;
+  }
+  // A count of things of at least `least` bytes each; 0 once something was wrong.
+  size_t Size(size_t least) {
+    uint32_t size = 0;
+    Number(size);
+    return Has(size_t{size} * least) ? size : 0;
+  }
+  absl::string_view in_;
+  bool ok_ = true;
+};
+
+template <typename Io, typename T>
+void VisitTrajectory(Io& io, T& t) {
+  io.Number(t.key.draw);
+  io.Number(t.key.index);
+  io.Numbers(t.tokens);
+  io.Numbers(t.raw_logprobs);
+  io.Numbers(t.processed_logprobs);
+  io.Items(t.spans, [&](auto& span) {
+    io.Number(span.begin);
+    io.Number(span.end);
+    io.Number(span.version);
+    io.Text(span.manifest_hash);
+    io.Text(span.kernel_path);
+  });
+  io.Number(t.finish_reason);
+  io.Text(t.text);
+  io.Text(t.worker);
+  io.Number(t.attempt);
+}
+
+template <typename Io, typename T>
+void VisitVerdict(Io& io, T& v) {
+  io.Number(v.kind);
+  io.Number(v.value);
+  io.Items(v.components, [&](auto& c) {
+    io.Text(c.name);
+    io.Number(c.kind);
+    io.Number(c.value);
+    io.Number(c.weight);
+    io.Text(c.detail);
+  });
+  io.Text(v.detail);
+  io.Number(v.seconds);
+}
+
+template <typename Io, typename T>
+void VisitGroup(Io& io, T& group) {
+  io.Number(group.draw);
+  io.Text(group.prompt.uid);
+  io.Text(group.prompt.text);
+  io.Numbers(group.prompt.tokens);
+  io.Map(group.prompt.fields);
+  io.Items(group.samples, [&](auto& s) {
+    VisitTrajectory(io, s.trajectory);
+    VisitVerdict(io, s.verdict);
+    io.Number(s.advantage);
+  });
+}
+
+}  // namespace
+
+std::string EncodeGroup(const Group& group) {
+  Writer writer;
+  writer.Number(kFormat);
+  VisitGroup(writer, group);
+  return writer.Take();
+}
+
+absl::StatusOr<Group> DecodeGroup(absl::string_view bytes) {
+  Reader reader(bytes);
+  uint32_t format = 0;
+  reader.Number(format);
+  if (format != kFormat) return absl::DataLossError("the record is not a group of a known format");
+  Group group;
+  VisitGroup(reader, group);
+  if (!reader.Done()) return absl::DataLossError("the record is not a whole group");
+  return group;
+}
+
+}  // namespace sluice

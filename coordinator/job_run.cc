@@ -1,0 +1,397 @@
+#include "coordinator/job_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/rl/advantage.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kEventsKept = 100;
+
+JobState StateOf(const SchedulerState& s) {
+  switch (s.end) {
+    case JobEnd::kSucceeded:
+      return JobState::kSucceeded;
+    case JobEnd::kFailed:
+      return JobState::kFailed;
+    case JobEnd::kCancelled:
+      return JobState::kCancelled;
+    case JobEnd::kNone:
+      break;
+  }
+  if (s.paused) return JobState::kPaused;
+  if (s.version >= 0) return JobState::kRunning;
+  if (!s.learner.open && s.learner.warm_steps == 0) return JobState::kPending;
+  return s.plan.warm_start_steps > 0 ? JobState::kWarmingUp : JobState::kRunning;
+}
+
+Judged JudgedOf(const Verdict& verdict) {
+  if (verdict.HasReward() && std::isfinite(verdict.value)) return {Judgement::kReward, verdict.value};
+  return {verdict.kind == VerdictKind::kUndecided ? Judgement::kUndecided : Judgement::kInfrastructure, 0};
+}
+
+}  // namespace
+
+JobRun::JobRun(JobRow row, PromptSet prompts, const std::string& log_folder)
+    : row_(std::move(row)),
+      prompts_(std::move(prompts)),
+      order_(row_.view.spec.seed, RandomDomain::kShuffle, prompts_.training.size()),
+      warm_order_(row_.view.spec.seed, RandomDomain::kWarmStart,
+                  std::max<size_t>(1, prompts_.warm_start.size())),
+      log_(log_folder) {}
+
+absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store,
+                                                        const PromptEncoderFactory& factory,
+                                                        const std::string& log_folder) {
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<const PromptEncoder> encoder, factory(row.view.spec));
+  SLUICE_ASSIGN_OR_RETURN(PromptSet prompts, LoadPrompts(row.view.spec, *encoder));
+  if (prompts.files_hash != row.files_hash) {
+    return absl::FailedPreconditionError(
+        "the prompt files changed since the job was submitted: submit a new job");
+  }
+  std::unique_ptr<JobRun> run(new JobRun(std::move(row), std::move(prompts), log_folder));
+  const JobView& view = run->row_.view;
+  SchedulerState& state = run->state_;
+  state.plan = PlanOf(view.spec, static_cast<int64_t>(run->prompts_.evaluation.size()));
+  state.paused = run->row_.paused;
+  state.error = run->row_.view.error;
+  state.version = view.version;
+  state.policy = run->row_.policy;
+  state.checkpointed = run->row_.checkpointed;
+  state.next_draw = run->row_.next_draw;
+  if (!view.evaluations.empty()) state.evaluated_step = view.evaluations.back().step;
+  if (view.version >= 0) run->manifests_[view.version] = run->row_.policy.manifest_hash;
+  SLUICE_RETURN_IF_ERROR(run->RestoreGroups(store));
+  return run;
+}
+
+absl::Status JobRun::RestoreGroups(Store& store) {
+  const JobId& job = row_.view.job;
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<StoredGroup> groups, store.LoadOpenGroups(job));
+  for (const StoredGroup& stored : groups) {
+    GroupState group;
+    group.train_by = stored.train_by;
+    group.ready = stored.record.segment >= 0;
+    group.samples.resize(stored.in_flight.size());
+    for (size_t i = 0; i < stored.in_flight.size(); ++i) {
+      group.samples[i].status = !stored.in_flight[i] ? SampleStatus::kGone
+                                : group.ready        ? SampleStatus::kScored
+                                                     : SampleStatus::kPending;
+    }
+    if (group.ready) {
+      SLUICE_ASSIGN_OR_RETURN(const Group data, store.LoadGroup(job, stored.draw));
+      summaries_[stored.draw] = SummariseGroup(data);
+      group.oldest = summaries_[stored.draw].oldest;
+    }
+    state_.groups[GroupKey{false, stored.draw}] = std::move(group);
+  }
+  SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, store.LoadBatch(job, state_.version + 1));
+  if (batch && !batch->committed) state_.batch = batch->draws;
+  return absl::OkStatus();
+}
+
+void JobRun::Handle(const Event& event) {
+  if (last_commit_ == absl::Time()) last_commit_ = event.now;
+  for (const Action& action : Step(state_, event)) {
+    std::visit([&](const auto& a) { Apply(event.now, a); }, action);
+  }
+  RefreshRow(event.now);
+}
+
+void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory) {
+  auto it = state_.attempts.find(attempt);
+  const uint32_t index = trajectory.key.index;
+  if (it == state_.attempts.end() || it->second.indices.count(index) == 0) return;
+  if (absl::Status bad = CheckTrajectory(trajectory); !bad.ok()) {
+    LogWarning("trajectory_refused",
+               {{"job", row_.view.job}, {"worker", trajectory.worker}, {"why", bad.message()}});
+    return;
+  }
+  PolicyVersion oldest = trajectory.spans.front().version;
+  for (const VersionSpan& span : trajectory.spans) oldest = std::min(oldest, span.version);
+  samples_[SampleRef{it->second.group, index}] = ScoredSample{std::move(trajectory), {}, 0};
+  Handle({now, SampleArrived{attempt, index, oldest}});
+}
+
+// What a worker sends is not trusted: lengths agree, spans tile the tokens, and name versions as published.
+absl::Status JobRun::CheckTrajectory(const Trajectory& t) const {
+  if (t.tokens.empty()) return absl::InvalidArgumentError("no tokens");
+  if (static_cast<int64_t>(t.tokens.size()) > row_.view.spec.sampling.params.max_new_tokens) {
+    return absl::InvalidArgumentError("more tokens than max_new_tokens");
+  }
+  if (t.raw_logprobs.size() != t.tokens.size() || t.processed_logprobs.size() != t.tokens.size()) {
+    return absl::InvalidArgumentError("log-probabilities and tokens differ in number");
+  }
+  int32_t end = 0;
+  for (const VersionSpan& span : t.spans) {
+    if (span.begin != end || span.end <= span.begin)
+      return absl::InvalidArgumentError("spans do not tile the tokens");
+    end = span.end;
+    auto known = manifests_.find(span.version);
+    if (known != manifests_.end() && known->second != span.manifest_hash) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sampled with another manifest of version ", span.version, " than was published"));
+    }
+  }
+  if (end != static_cast<int32_t>(t.tokens.size()))
+    return absl::InvalidArgumentError("spans do not cover the tokens");
+  return absl::OkStatus();
+}
+
+void JobRun::HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
+                            std::vector<Verdict> verdicts) {
+  ScoreEnded event{call, status, {}};
+  for (const Verdict& verdict : verdicts) event.verdicts.push_back(JudgedOf(verdict));
+  if (auto it = state_.score_calls.find(call); it != state_.score_calls.end()) {
+    const std::vector<SampleRef>& items = it->second.items;
+    for (size_t i = 0; i < items.size() && i < verdicts.size(); ++i) {
+      if (auto sample = samples_.find(items[i]); sample != samples_.end())
+        sample->second.verdict = std::move(verdicts[i]);
+    }
+  }
+  Handle({now, std::move(event)});
+}
+
+void JobRun::HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics) {
+  learner_metrics_ = std::move(metrics);
+  Handle({now, std::move(done)});
+  learner_metrics_.clear();
+}
+
+const Prompt& JobRun::PromptOf(const GroupKey& key) {
+  return key.evaluation ? prompts_.evaluation[key.draw] : prompts_.training[order_.At(key.draw)];
+}
+
+RolloutRequest JobRun::RequestFor(const StartGenerate& start) {
+  RolloutRequest request;
+  request.job = row_.view.job;
+  request.domain = start.group.evaluation ? RandomDomain::kEvaluation : RandomDomain::kTraining;
+  request.seed = row_.view.spec.seed;
+  request.draw = start.group.draw;
+  request.indices = start.indices;
+  request.attempt = start.number;
+  request.prompt_tokens = PromptOf(start.group).tokens;
+  request.sampling = row_.view.spec.sampling.params;
+  request.deadline = start.deadline;
+  return request;
+}
+
+std::vector<ScoreItem> JobRun::ItemsFor(const StartScore& start) {
+  std::vector<ScoreItem> items;
+  for (const SampleRef& ref : start.items) {
+    ScoreItem item;
+    const Prompt& prompt = PromptOf(ref.group);
+    item.prompt = prompt.text;
+    item.fields = prompt.fields;
+    if (auto it = samples_.find(ref); it != samples_.end()) item.completion = it->second.trajectory.text;
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+std::vector<SupervisedExample> JobRun::ExamplesFor(int64_t step) {
+  std::vector<SupervisedExample> batch;
+  const int64_t size = row_.view.spec.warm_start.batch_size;
+  for (int64_t i = 0; i < size; ++i) {
+    batch.push_back(prompts_.warm_start[warm_order_.At(static_cast<uint64_t>(step * size + i))]);
+  }
+  return batch;
+}
+
+std::map<std::string, int64_t> JobRun::QueueDepths() const {
+  int64_t ready = 0;
+  for (const auto& [key, group] : state_.groups) ready += group.ready;
+  return {{"generate", static_cast<int64_t>(state_.attempts.size())},
+          {"score", static_cast<int64_t>(state_.to_score.size())},
+          {"ready", ready}};
+}
+
+Group JobRun::Assemble(const GroupKey& key) {
+  Group group;
+  group.draw = key.draw;
+  group.prompt = PromptOf(key);
+  const auto begin = samples_.lower_bound(SampleRef{key, 0});
+  auto end = begin;
+  for (; end != samples_.end() && end->first.group == key; ++end)
+    group.samples.push_back(std::move(end->second));
+  samples_.erase(begin, end);
+  AssignAdvantages(group, row_.view.spec.grpo.normalize_std);
+  return group;
+}
+
+void JobRun::Apply(absl::Time, const IssueGroup& a) {
+  row_.next_draw = a.draw + 1;
+  writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
+    return tx.IssueGroup(job, a.draw, a.train_by, a.samples);
+  });
+}
+
+void JobRun::Apply(absl::Time, const GroupComplete& a) {
+  auto group =
+      std::make_shared<const Group>(Assemble(a.group));  // shared with the write, which may be tried again
+  if (a.group.evaluation) {
+    evaluation_.Add(*group);
+    writes_.push_back([job = row_.view.job, group, step = state_.version](StoreTransaction& tx) {
+      return tx.AddEvaluationGroup(job, step, *group);
+    });
+    return;
+  }
+  summaries_[a.group.draw] = SummariseGroup(*group);
+  writes_.push_back(
+      [job = row_.view.job, group](StoreTransaction& tx) { return tx.CompleteGroup(job, *group); });
+}
+
+void JobRun::Apply(absl::Time, const SettleSample& a) {
+  writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
+    return tx.SettleSample(job, {a.sample.group.draw, a.sample.index}, a.column, a.reason);
+  });
+}
+
+void JobRun::Apply(absl::Time, const DropGroup& a) {
+  const GroupKey key{false, a.draw};
+  const auto begin = samples_.lower_bound(SampleRef{key, 0});
+  auto end = begin;
+  while (end != samples_.end() && end->first.group == key) ++end;
+  samples_.erase(begin, end);
+  summaries_.erase(a.draw);
+  writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
+    return tx.DropGroup(job, a.draw, a.column, a.reason);
+  });
+}
+
+void JobRun::Apply(absl::Time, const RecordBatch& a) {
+  writes_.push_back(
+      [job = row_.view.job, a](StoreTransaction& tx) { return tx.RecordBatch(job, a.version, a.draws); });
+}
+
+StepRecordView JobRun::RecordOf(absl::Time now, const CommitVersion& a) {
+  StepRecordView record;
+  record.step = record.version = a.policy.version;
+  record.time = now;
+  record.metrics = learner_metrics_;
+  std::vector<GroupSummary> groups;
+  double tokens = 0;
+  for (Draw draw : a.draws) {
+    groups.push_back(summaries_[draw]);
+    tokens += static_cast<double>(groups.back().tokens);
+    summaries_.erase(draw);
+  }
+  for (const auto& [name, value] : SummariseBatch(groups, a.policy.version - 1)) record.metrics[name] = value;
+  record.metrics["wait_seconds"] = absl::ToDoubleSeconds(step_started_ - last_commit_);
+  record.metrics.emplace("step_seconds", absl::ToDoubleSeconds(now - step_started_));
+  const double seconds = absl::ToDoubleSeconds(now - last_commit_);
+  record.metrics["tokens_per_second"] = seconds > 0 ? tokens / seconds : 0;
+  return record;
+}
+
+void JobRun::Apply(absl::Time now, const CommitVersion& a) {
+  JobView& view = row_.view;
+  StepRecordView record;
+  if (a.policy.version > 0) record = RecordOf(now, a);
+  last_commit_ = now;
+  row_.policy = a.policy;
+  view.version = view.step = a.policy.version;
+  manifests_[a.policy.version] = a.policy.manifest_hash;
+  while (static_cast<int64_t>(manifests_.size()) > state_.plan.max_versions + 2)
+    manifests_.erase(manifests_.begin());
+  if (a.policy.version > 0) {
+    view.last_step = record;
+    const auto value = [&](const char* name) {
+      auto it = record.metrics.find(name);
+      return it == record.metrics.end() || !std::isfinite(it->second) ? 0.0 : it->second;
+    };
+    view.max_staleness = std::max(view.max_staleness, static_cast<int64_t>(value("staleness_max")));
+    view.exact_compared += static_cast<int64_t>(value("exact_compared"));
+    view.exact_max_difference = std::max(view.exact_max_difference, value("exact_max_difference"));
+    reports_.push_back([this, record](CoordinatorMetrics* metrics) {
+      log_.Step(record);
+      if (metrics != nullptr) metrics->Step(record);
+      LogInfo("step_committed", {{"job", row_.view.job}, {"step", record.step}});
+    });
+  }
+  writes_.push_back([job = view.job, a, record](StoreTransaction& tx) {
+    return tx.CommitBatch(job, a.policy, a.draws, record);
+  });
+}
+
+void JobRun::Apply(absl::Time now, const RecordWarmStep& a) {
+  row_.view.warm_start_step = a.steps;
+  reports_.push_back([this, a, now, metrics = learner_metrics_](CoordinatorMetrics*) {
+    log_.WarmStart(a.steps, metrics, now);
+  });
+}
+
+void JobRun::Apply(absl::Time now, const FinishEvaluation& a) {
+  const EvaluationView view = std::exchange(evaluation_, {}).Finish(a.version);
+  row_.view.evaluations.push_back(view);
+  Apply(now, Note{absl::StrCat("evaluation at step ", view.step, ": reward ", view.reward, ", accuracy ",
+                               view.accuracy)});
+  writes_.push_back(
+      [job = row_.view.job, view](StoreTransaction& tx) { return tx.AddEvaluation(job, view); });
+  reports_.push_back([this, view, now](CoordinatorMetrics*) { log_.Evaluation(view, now); });
+}
+
+void JobRun::Apply(absl::Time now, const SaveState&) {
+  if (state_.end != JobEnd::kNone && row_.view.end_time == absl::InfiniteFuture()) row_.view.end_time = now;
+}
+
+void JobRun::Apply(absl::Time now, const Note& a) {
+  std::vector<JobEventView>& events = row_.view.events;
+  events.push_back({now, a.text});
+  if (events.size() > kEventsKept) events.erase(events.begin());
+  writes_.push_back(
+      [job = row_.view.job, event = events.back()](StoreTransaction& tx) { return tx.AddEvent(job, event); });
+  LogInfo("job_event", {{"job", row_.view.job}, {"text", a.text}});
+}
+
+void JobRun::Apply(absl::Time now, const StartGenerate& a) {
+  if (!a.group.evaluation) {
+    writes_.push_back([job = row_.view.job, a, now](StoreTransaction& tx) {
+      return tx.AddAttempt(job, a.worker, a.group.draw, a.number, static_cast<int64_t>(a.indices.size()),
+                           now);
+    });
+  }
+  effects_.push_back(a);
+}
+
+void JobRun::Apply(absl::Time now, const StartLearner& a) {
+  if (a.op == LearnerOp::kStep) step_started_ = now;
+  effects_.push_back(a);
+}
+
+void JobRun::RefreshRow(absl::Time now) {
+  JobView& view = row_.view;
+  const JobState state = StateOf(state_);
+  if (state != view.state) {
+    LogInfo("job_state",
+            {{"job", view.job}, {"from", JobStateName(view.state)}, {"to", JobStateName(state)}});
+  }
+  view.state = state;
+  view.error = state_.error;
+  view.waiting_for = WaitingFor(state_);
+  row_.paused = state_.paused;
+  row_.checkpointed = state_.checkpointed;
+  row_.policy = state_.policy;
+  if (state_.learner.open) view.warm_start_step = state_.learner.warm_steps;
+  if (state_.end != JobEnd::kNone && view.end_time == absl::InfiniteFuture()) view.end_time = now;
+}
+
+std::vector<StoreWrite> JobRun::TakeWrites() {
+  const JobView& v = row_.view;
+  std::string row = absl::StrCat(static_cast<int>(v.state), " ", row_.paused, " ", v.step, " ", v.version,
+                                 " ", v.warm_start_step, " ", row_.next_draw, " ", row_.checkpointed, " ",
+                                 row_.policy.source, " ", v.error);
+  if (row != saved_row_) {
+    saved_row_ = std::move(row);
+    writes_.push_back([copy = row_](StoreTransaction& tx) { return tx.UpdateJob(copy); });
+  }
+  return std::exchange(writes_, {});
+}
+
+}  // namespace sluice

@@ -1,0 +1,98 @@
+// The running job: the scheduler's state together with the data that its keys stand for (prompts,
+// trajectories, verdicts), and its row. Turns the scheduler's actions into writes for the store and effects
+// for the fleet. Used by the coordinator's actor thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/prompt_encoder.h"
+#include "coordinator/prompt_source.h"
+#include "coordinator/reporting.h"
+#include "coordinator/scheduler.h"
+#include "coordinator/step_summary.h"
+#include "coordinator/store.h"
+#include "core/rl/rollout_worker.h"
+#include "core/rl/scorer.h"
+
+namespace sluice {
+
+using StoreWrite = std::function<absl::Status(StoreTransaction&)>;
+
+class JobRun {
+ public:
+  // From the store's row: a new job, or one that a coordinator before left.
+  static absl::StatusOr<std::unique_ptr<JobRun>> Restore(JobRow row, Store& store,
+                                                         const PromptEncoderFactory& encoder,
+                                                         const std::string& log_folder);
+
+  // Takes the event in. Its writes and effects are added to those that wait to be taken.
+  void Handle(const Event& event);
+  // With the data that belong to the event.
+  void HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory);
+  void HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
+                      std::vector<Verdict> verdicts);
+  void HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics);
+
+  // Writes first, in one transaction; then, when it is durable, reports and effects.
+  std::vector<StoreWrite> TakeWrites();
+  std::vector<Action> TakeEffects() { return std::exchange(effects_, {}); }
+  std::vector<std::function<void(CoordinatorMetrics*)>> TakeReports() { return std::exchange(reports_, {}); }
+
+  RolloutRequest RequestFor(const StartGenerate& start);
+  std::vector<ScoreItem> ItemsFor(const StartScore& start);
+  std::vector<SupervisedExample> ExamplesFor(int64_t step);
+
+  const JobRow& row() const { return row_; }
+  const SchedulerState& state() const { return state_; }
+  std::map<std::string, int64_t> QueueDepths() const;
+
+ private:
+  JobRun(JobRow row, PromptSet prompts, const std::string& log_folder);
+  absl::Status RestoreGroups(Store& store);
+  const Prompt& PromptOf(const GroupKey& key);
+  Group Assemble(const GroupKey& key);
+  absl::Status CheckTrajectory(const Trajectory& trajectory) const;
+  void RefreshRow(absl::Time now);
+
+  void Apply(absl::Time now, const IssueGroup& a);
+  void Apply(absl::Time now, const GroupComplete& a);
+  void Apply(absl::Time now, const SettleSample& a);
+  void Apply(absl::Time now, const DropGroup& a);
+  void Apply(absl::Time now, const RecordBatch& a);
+  void Apply(absl::Time now, const CommitVersion& a);
+  void Apply(absl::Time now, const RecordWarmStep& a);
+  void Apply(absl::Time now, const FinishEvaluation& a);
+  void Apply(absl::Time now, const SaveState& a);
+  void Apply(absl::Time now, const Note& a);
+  void Apply(absl::Time now, const StartGenerate& a);
+  void Apply(absl::Time now, const StartLearner& a);
+  template <typename Effect>
+  void Apply(absl::Time now, const Effect& a) {
+    effects_.push_back(a);
+  }
+  StepRecordView RecordOf(absl::Time now, const CommitVersion& a);
+
+  JobRow row_;
+  PromptSet prompts_;
+  ShuffledOrder order_, warm_order_;
+  JobLog log_;
+  SchedulerState state_;
+  std::map<SampleRef, ScoredSample> samples_;       // of groups that are not complete
+  std::map<Draw, GroupSummary> summaries_;          // of groups that are complete and not trained
+  std::map<PolicyVersion, std::string> manifests_;  // of recent versions
+  EvaluationSummary evaluation_;
+  std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
+  absl::Time last_commit_, step_started_;
+  std::vector<StoreWrite> writes_;
+  std::string saved_row_;  // what of the row the store has, or will have with the writes taken last
+  std::vector<Action> effects_;
+  std::vector<std::function<void(CoordinatorMetrics*)>> reports_;
+};
+
+}  // namespace sluice

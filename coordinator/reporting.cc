@@ -1,0 +1,175 @@
+#include "coordinator/reporting.h"
+
+#include <unistd.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/event_file.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "nlohmann/json.hpp"
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+
+namespace sluice {
+namespace {
+
+void Report(const absl::Status& status) {
+  if (!status.ok()) LogWarning("report_not_written", {{"error", status.ToString()}});
+}
+
+}  // namespace
+
+JobLog::JobLog(const std::string& folder) : folder_(folder) {
+  Report(MakeDirectories(folder + "/tensorboard"));
+}
+
+void JobLog::Write(const std::string& kind, int64_t step, const std::map<std::string, double>& values,
+                   absl::Time now) {
+  nlohmann::json row = {{"kind", kind}, {"step", step}, {"time", absl::FormatTime(now, absl::UTCTimeZone())}};
+  std::map<std::string, double> scalars;
+  for (const auto& [name, value] : values) {
+    if (!std::isfinite(value)) continue;
+    row[name] = value;
+    scalars[absl::StrCat(kind, "/", name)] = value;
+  }
+  Report(AppendToFile(folder_ + "/metrics.jsonl",
+                      row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"));
+  std::string events;
+  if (event_file_.empty()) {
+    event_file_ = absl::StrCat(folder_, "/tensorboard/events.out.tfevents.", absl::ToUnixSeconds(now),
+                               ".sluice.", getpid());
+    if (!FileExists(event_file_)) events = EventFileHeader(now);
+  }
+  events += EventFileScalars(step, scalars, now);
+  Report(AppendToFile(event_file_, events));
+}
+
+void JobLog::Step(const StepRecordView& record) { Write("train", record.step, record.metrics, record.time); }
+
+void JobLog::WarmStart(int64_t step, const std::map<std::string, double>& metrics, absl::Time now) {
+  Write("warm_start", step, metrics, now);
+}
+
+void JobLog::Evaluation(const EvaluationView& e, absl::Time now) {
+  std::map<std::string, double> values = {{"reward", e.reward},
+                                          {"accuracy", e.accuracy},
+                                          {"samples", static_cast<double>(e.samples)},
+                                          {"mean_tokens", e.mean_tokens}};
+  for (const auto& [kind, accuracy] : e.accuracy_by_kind) values[absl::StrCat("accuracy_", kind)] = accuracy;
+  Write("evaluation", e.step, values, now);
+}
+
+struct CoordinatorMetrics::Series {
+  std::map<std::string, prometheus::Gauge*> by_metric;  // step metric -> gauge
+  std::map<std::string, prometheus::Histogram*> phases;
+  std::map<std::string, prometheus::Gauge*> ledger, queues;
+  prometheus::Gauge* version = nullptr;
+  prometheus::Gauge* last_step = nullptr;
+  prometheus::Counter* steps = nullptr;
+  prometheus::Counter* compared = nullptr;
+  prometheus::Gauge* difference = nullptr;
+  prometheus::Counter* expired = nullptr;
+};
+
+namespace {
+
+prometheus::Gauge* MakeGauge(prometheus::Registry& registry, const std::string& name,
+                             const std::string& help) {
+  return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+}
+
+prometheus::Counter* MakeCounter(prometheus::Registry& registry, const std::string& name,
+                                 const std::string& help) {
+  return &prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
+}
+
+constexpr const char* kQueues[] = {"generate", "score", "ready", "events"};
+
+}  // namespace
+
+CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_(std::make_shared<Series>()) {
+  Series& s = *series_;
+  const auto gauge = [&](const char* metric, const char* name, const char* help) {
+    s.by_metric[metric] = MakeGauge(registry, name, help);
+  };
+  gauge("reward", "sluice_reward", "Mean reward of the last step.");
+  gauge("kl", "sluice_kl_nats", "Mean KL of the last step to the frozen reference.");
+  gauge("entropy", "sluice_entropy_nats", "Mean entropy of the policy in the last step.");
+  gauge("clip_fraction", "sluice_ratio_clip_fraction",
+        "Share of tokens whose ratio was clipped in the last step.");
+  gauge("completion_tokens", "sluice_completion_tokens", "Mean tokens of a completion in the last step.");
+  gauge("staleness_max", "sluice_staleness_versions", "Greatest staleness of a group in the last step.");
+  gauge("group_ties", "sluice_group_zero_variance_ratio",
+        "Share of groups of the last step whose rewards all tie.");
+  gauge("tokens_per_second", "sluice_tokens_per_second",
+        "Completion tokens trained on per second, last step.");
+  auto& ledger = prometheus::BuildGauge()
+                     .Name("sluice_ledger_samples")
+                     .Help("Samples of the job by column.")
+                     .Register(registry);
+  s.ledger["issued"] = &ledger.Add({{"column", "issued"}});
+  for (int c = 0; c < kLedgerColumns; ++c) {
+    const std::string name = LedgerColumnName(static_cast<LedgerColumn>(c));
+    s.ledger[name] = &ledger.Add({{"column", name}});
+  }
+  auto& queues = prometheus::BuildGauge()
+                     .Name("sluice_queue_depth")
+                     .Help("Things that wait, by queue.")
+                     .Register(registry);
+  for (const char* queue : kQueues) s.queues[queue] = &queues.Add({{"queue", queue}});
+  auto& phases = prometheus::BuildHistogram()
+                     .Name("sluice_step_duration_seconds")
+                     .Help("Time of a step by phase: waiting for groups, training.")
+                     .Register(registry);
+  for (const char* phase : {"wait", "train"}) {
+    s.phases[phase] = &phases.Add(
+        {{"phase", phase}},
+        prometheus::Histogram::BucketBoundaries{0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000});
+  }
+  s.version = MakeGauge(registry, "sluice_policy_version", "Last committed version of the running job.");
+  s.last_step =
+      MakeGauge(registry, "sluice_last_step_timestamp_seconds", "When the last step was committed.");
+  s.steps = MakeCounter(registry, "sluice_job_steps_total", "Steps committed.");
+  s.compared =
+      MakeCounter(registry, "sluice_exact_compared_tokens_total",
+                  "Tokens whose engine log-probability was compared with the learner's at equal version.");
+  s.difference =
+      MakeGauge(registry, "sluice_exact_max_difference", "Greatest difference among them, last step.");
+  s.expired = MakeCounter(registry, "sluice_lease_expired_total", "Leases of workers that ran out.");
+}
+
+void CoordinatorMetrics::LeaseExpired() { series_->expired->Increment(); }
+
+void CoordinatorMetrics::Step(const StepRecordView& record) {
+  Series& s = *series_;
+  const auto value = [&](const char* name) {
+    auto it = record.metrics.find(name);
+    return it == record.metrics.end() || !std::isfinite(it->second) ? 0.0 : it->second;
+  };
+  for (auto& [name, gauge] : s.by_metric) gauge->Set(value(name.c_str()));
+  s.phases["wait"]->Observe(value("wait_seconds"));
+  s.phases["train"]->Observe(value("step_seconds"));
+  s.steps->Increment();
+  s.compared->Increment(std::max(0.0, value("exact_compared")));
+  s.difference->Set(value("exact_max_difference"));
+  s.last_step->Set(absl::ToDoubleSeconds(record.time - absl::UnixEpoch()));
+}
+
+void CoordinatorMetrics::Totals(const Ledger& ledger, const std::map<std::string, int64_t>& queues,
+                                PolicyVersion version) {
+  Series& s = *series_;
+  s.ledger["issued"]->Set(static_cast<double>(ledger.issued));
+  for (int c = 0; c < kLedgerColumns; ++c) {
+    const auto column = static_cast<LedgerColumn>(c);
+    s.ledger[LedgerColumnName(column)]->Set(static_cast<double>(ledger[column]));
+  }
+  for (const auto& [name, depth] : queues) {
+    if (auto it = s.queues.find(name); it != s.queues.end()) it->second->Set(static_cast<double>(depth));
+  }
+  s.version->Set(static_cast<double>(version));
+}
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+// What others watch of the coordinator: Prometheus metrics, and per job STATE/jobs/JOB/metrics.jsonl and
+// TensorBoard files. Reports are best effort: a full disk is logged here, and stops the job by the store. Not
+// thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/time/time.h"
+#include "coordinator/job_view.h"
+#include "core/rl/types.h"
+#include "prometheus/registry.h"
+
+namespace sluice {
+
+class JobLog {
+ public:
+  explicit JobLog(const std::string& folder);  // STATE/jobs/JOB
+  void Step(const StepRecordView& record);
+  void Evaluation(const EvaluationView& evaluation, absl::Time now);
+  void WarmStart(int64_t step, const std::map<std::string, double>& metrics, absl::Time now);
+
+ private:
+  void Write(const std::string& kind, int64_t step, const std::map<std::string, double>& values,
+             absl::Time now);
+  const std::string folder_;
+  std::string event_file_;  // made with the first event
+};
+
+// All series exist at 0 from the start.
+class CoordinatorMetrics {
+ public:
+  explicit CoordinatorMetrics(prometheus::Registry& registry);
+  void Step(const StepRecordView& record);
+  void Totals(const Ledger& ledger, const std::map<std::string, int64_t>& queues, PolicyVersion version);
+  void LeaseExpired();
+
+ private:
+  struct Series;
+  std::shared_ptr<Series> series_;  // of the registry's; shared only to keep it incomplete here
+};
+
+}  // namespace sluice

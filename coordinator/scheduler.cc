@@ -1,0 +1,202 @@
+#include "coordinator/scheduler.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/scheduler_step.h"
+
+namespace sluice {
+
+JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
+  JobPlan plan;
+  plan.groups_per_step = spec.batch.groups_per_step;
+  plan.group_size = spec.sampling.group_size;
+  plan.max_versions = spec.staleness.max_versions;
+  plan.stop_steps = spec.stop_steps;
+  plan.warm_start_steps = spec.warm_start.steps;
+  plan.drop_on_deadline = spec.staleness.on_deadline == OnDeadline::kDrop;
+  plan.filter_ties = spec.grpo.filter_ties;
+  plan.evaluation_every = evaluation_prompts > 0 ? spec.evaluation.every_steps : 0;
+  plan.evaluation_prompts = evaluation_prompts;
+  plan.evaluation_samples = spec.evaluation.samples_per_prompt;
+  plan.max_attempts = spec.timeout.max_attempts;
+  plan.generate_timeout = absl::Seconds(spec.timeout.generate_seconds);
+  plan.score_timeout = absl::Seconds(spec.timeout.score_seconds);
+  plan.load_timeout = absl::Seconds(spec.timeout.load_policy_seconds);
+  return plan;
+}
+
+std::vector<Action> Step(SchedulerState& state, const Event& event) {
+  SchedulerStep step(state, event.now);
+  std::visit([&](const auto& body) { step.On(body); }, event.body);
+  step.Advance();
+  return step.Take();
+}
+
+void SchedulerStep::Advance() {
+  if (ended()) return;
+  ExpireCalls();
+  DriveEvaluation();
+  DriveLearner();
+  if (ended()) return;
+  LoadPolicies();
+  Dispatch();
+  MaybeSucceed();
+}
+
+void SchedulerStep::On(const RolloutUp& e) {
+  if (auto it = s_.rollout.find(e.name);
+      it != s_.rollout.end() && it->second.alive && it->second.epoch >= e.epoch)
+    return;
+  LoseWorker(s_.rollout, e.name);
+  s_.rollout[e.name] = WorkerState{.epoch = e.epoch, .alive = true};
+}
+
+void SchedulerStep::On(const RewardUp& e) {
+  if (auto it = s_.reward.find(e.name);
+      it != s_.reward.end() && it->second.alive && it->second.epoch >= e.epoch)
+    return;
+  LoseWorker(s_.reward, e.name);
+  s_.reward[e.name] = WorkerState{.epoch = e.epoch, .alive = true};
+}
+
+void SchedulerStep::On(const LearnerUp& e) {
+  if (s_.learner.alive && s_.learner.epoch >= e.epoch) return;
+  if (s_.learner.alive && s_.learner.name != e.name) {
+    Do(Note{absl::StrCat("learner ", e.name, " takes the place of ", s_.learner.name)});
+  }
+  LearnerState fresh;
+  fresh.name = e.name;
+  fresh.epoch = e.epoch;
+  fresh.alive = true;
+  // A call to the one before may still be under way: the next starts when it returned.
+  fresh.busy = s_.learner.busy;
+  fresh.op = s_.learner.op;
+  fresh.op_epoch = s_.learner.op_epoch;
+  fresh.failures = s_.learner.failures;
+  s_.learner = std::move(fresh);
+}
+
+void SchedulerStep::On(const WorkerDown& e) {
+  bool known = false;
+  for (auto* workers : {&s_.rollout, &s_.reward}) {
+    auto it = workers->find(e.name);
+    if (it == workers->end() || it->second.epoch != e.epoch) continue;
+    LoseWorker(*workers, e.name);
+    it->second.alive = false;
+    known = true;
+  }
+  if (s_.learner.name == e.name && s_.learner.epoch == e.epoch && s_.learner.alive) {
+    s_.learner.alive = s_.learner.open = false;
+    s_.learner.added.clear();
+    known = true;
+  }
+  if (known && !ended()) Do(Note{absl::StrCat("worker ", e.name, " is lost: ", e.reason)});
+}
+
+void SchedulerStep::On(const PauseEvent&) {
+  if (ended() || s_.paused) return;
+  s_.paused = true;
+  Do(SaveState{});
+  Do(Note{"paused"});
+}
+
+void SchedulerStep::On(const ResumeEvent&) {
+  if (ended() || !s_.paused) return;
+  s_.paused = false;
+  s_.error.clear();
+  s_.learner.failures = 0;
+  Do(SaveState{});
+  Do(Note{"resumed"});
+}
+
+void SchedulerStep::On(const CancelEvent&) {
+  if (!ended()) End(JobEnd::kCancelled, "");
+}
+
+void SchedulerStep::End(JobEnd end, const std::string& error) {
+  if (ended()) return;
+  for (const auto& [id, attempt] : s_.attempts) Do(CancelGenerate{id});
+  s_.attempts.clear();
+  s_.score_calls.clear();
+  s_.to_score.clear();
+  for (auto& [name, worker] : s_.rollout) worker.in_flight = 0;
+  for (auto& [name, worker] : s_.reward) worker.in_flight = 0;
+  for (const auto& [key, group] : s_.groups) {
+    if (!key.evaluation) Do(DropGroup{key.draw, LedgerColumn::kCancelled, "the job ended"});
+  }
+  s_.groups.clear();
+  s_.batch.clear();
+  s_.evaluation.reset();
+  s_.end = end;
+  s_.error = error;
+  Do(SaveState{});
+  Do(Note{end == JobEnd::kSucceeded   ? "succeeded"
+          : end == JobEnd::kCancelled ? "cancelled"
+                                      : absl::StrCat("failed: ", error)});
+}
+
+void SchedulerStep::Backoff(absl::Time now, absl::Time& not_before, absl::Duration& backoff) {
+  backoff = std::min(std::max(backoff * 2, absl::Milliseconds(100)), absl::Seconds(5));
+  not_before = now + backoff;
+}
+
+namespace {
+
+bool AnyAlive(const std::map<std::string, WorkerState>& workers) {
+  return std::any_of(workers.begin(), workers.end(), [](const auto& w) { return w.second.alive; });
+}
+
+std::string LearnerActivity(const SchedulerState& s) {
+  switch (s.learner.op) {
+    case LearnerOp::kOpen:
+      return "the learner to open the job";
+    case LearnerOp::kSupervise:
+      return absl::StrCat("the learner: warm start, step ", s.learner.op_version + 1, " of ",
+                          s.plan.warm_start_steps);
+    case LearnerOp::kPublishFirst:
+      return "the learner to publish the first version";
+    case LearnerOp::kAddGroups:
+      return "the learner to take groups";
+    case LearnerOp::kStep:
+      return absl::StrCat("the learner: step ", s.learner.op_version);
+    case LearnerOp::kRedo:
+      return absl::StrCat("the learner to redo step ", s.learner.op_version, " of ", s.version);
+    case LearnerOp::kCheckpoint:
+      return "the learner to make the last checkpoint";
+  }
+  return "";
+}
+
+std::string Sampling(const SchedulerState& s) {
+  if (s.evaluation) {
+    return absl::StrCat("the evaluation of version ", s.evaluation->version, ": ", s.evaluation->done, " of ",
+                        s.plan.evaluation_prompts, " prompts done");
+  }
+  int64_t ready = 0;
+  for (const auto& [key, group] : s.groups) ready += !key.evaluation && group.ready;
+  return absl::StrCat("the groups of step ", s.version + 1, ": ", ready, " of ", s.plan.groups_per_step,
+                      " complete");
+}
+
+}  // namespace
+
+std::string WaitingFor(const SchedulerState& s) {
+  if (s.end != JobEnd::kNone) return "";
+  if (s.paused) return s.error.empty() ? "being resumed" : absl::StrCat("being resumed, after: ", s.error);
+  if (!s.learner.alive) return "a learner to register";
+  if (s.version >= 0 && s.version < s.plan.stop_steps + 1) {
+    if (!AnyAlive(s.rollout)) return "a rollout worker to register";
+    if (!AnyAlive(s.reward)) return "a reward worker to register";
+  }
+  if (s.learner.busy && s.learner.op != LearnerOp::kAddGroups) return LearnerActivity(s);
+  if (s.learner.backoff > absl::ZeroDuration() || !s.learner.open)
+    return absl::StrCat("the learner ", s.learner.name, " to answer");
+  const bool serving = std::any_of(s.rollout.begin(), s.rollout.end(), [](const auto& w) {
+    return w.second.alive && w.second.version != kNoPolicyVersion;
+  });
+  if (!serving) return absl::StrCat("rollout workers to load version ", s.version);
+  return Sampling(s);
+}
+
+}  // namespace sluice

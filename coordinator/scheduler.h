@@ -1,0 +1,291 @@
+// What happens next in one job: Step(state, event) -> actions. No input or output, no clock, no randomness:
+// time comes with the events, so restart, duplicate, late and lost messages are tables (scheduler_test.cc).
+// The runner executes the actions in order; those that change the store come before the effects that depend
+// on them.
+//
+// Staleness (invariant STALE): a group handed to a worker at version w gets train_by = w + max_versions. With
+// v the last committed version, a new group is handed out only while fewer than groups_per_step x (train_by -
+// v + 1) groups are outstanding, so each finds a place in a batch by its train_by. The batch of v + 1 takes
+// complete groups by (train_by, draw) and does not close while an incomplete group is due (train_by <= v),
+// unless it is dropped as stale.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/rl/job_spec.h"
+#include "core/rl/trainer.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+// Training groups are named by their draw; an evaluation's by the row of its prompt.
+struct GroupKey {
+  bool evaluation = false;
+  Draw draw = 0;
+  friend auto operator<=>(const GroupKey&, const GroupKey&) = default;
+};
+
+struct SampleRef {
+  GroupKey group;
+  uint32_t index = 0;
+  friend auto operator<=>(const SampleRef&, const SampleRef&) = default;
+};
+
+// The constants of a job.
+struct JobPlan {
+  int64_t groups_per_step = 1, group_size = 2, max_versions = 0, stop_steps = 1, warm_start_steps = 0;
+  bool drop_on_deadline = true, filter_ties = false;
+  int64_t evaluation_every = 0;  // steps; 0: never
+  int64_t evaluation_prompts = 0, evaluation_samples = 1;
+  int32_t max_attempts = 3;
+  absl::Duration generate_timeout = absl::Seconds(300), score_timeout = absl::Seconds(60);
+  absl::Duration load_timeout = absl::Seconds(300);
+  // Limits of what is under way at once.
+  int32_t groups_per_worker = 64, groups_in_flight = 192, score_calls_per_worker = 2,
+          items_per_score_call = 512;
+};
+JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts);
+
+enum class SampleStatus { kPending, kGenerating, kGenerated, kScoring, kScored, kGone };
+
+struct SampleSlot {
+  SampleStatus status = SampleStatus::kPending;
+  int32_t failures = 0, losses = 0,
+          judge_failures = 0;  // tries lost by: an error, the worker's end, the checker
+  double reward = 0;           // where kScored
+};
+
+struct GroupState {
+  PolicyVersion train_by = 0;               // last version at which it may be trained on (training only)
+  PolicyVersion oldest = kNoPolicyVersion;  // oldest version among its spans
+  bool ready = false;                       // complete and durable
+  uint32_t attempts = 0;                    // so far
+  std::vector<SampleSlot> samples;
+};
+
+struct AttemptState {
+  GroupKey group;
+  std::set<uint32_t> indices;  // still to come
+  std::string worker;
+  absl::Time deadline;
+};
+
+struct ScoreCallState {
+  std::vector<SampleRef> items;
+  std::string worker;
+  absl::Time deadline;
+};
+
+struct WorkerState {
+  uint64_t epoch = 0;
+  bool alive = false;
+  PolicyVersion version = kNoPolicyVersion;  // served (rollout)
+  PolicyVersion loading = kNoPolicyVersion;  // asked to load
+  int32_t in_flight = 0;                     // attempts or score calls
+  absl::Time not_before = absl::InfinitePast();
+  absl::Duration backoff;
+};
+
+enum class LearnerOp { kOpen, kSupervise, kPublishFirst, kAddGroups, kStep, kRedo, kCheckpoint };
+
+struct LearnerState {
+  std::string name;
+  uint64_t epoch = 0;
+  bool alive = false, open = false;
+  std::optional<uint64_t> busy;  // id of the call under way; calls do not overlap
+  LearnerOp op = LearnerOp::kOpen;
+  int64_t op_version = 0;
+  uint64_t op_epoch = 0;
+  std::vector<Draw> op_draws;
+  PolicyVersion version = kNoPolicyVersion;  // where it stands
+  int64_t warm_steps = 0;
+  std::set<Draw> added;  // groups it has for the next version
+  int32_t failures = 0;  // in a row
+  absl::Time not_before = absl::InfinitePast();
+  absl::Duration backoff;
+};
+
+struct EvaluationRun {
+  PolicyVersion version = kNoPolicyVersion;
+  int64_t started = 0, done = 0;  // prompts
+};
+
+enum class JobEnd { kNone, kSucceeded, kFailed, kCancelled };
+
+struct SchedulerState {
+  JobPlan plan;
+  bool paused = false;
+  JobEnd end = JobEnd::kNone;
+  std::string error;  // why it failed, or why it was paused by an error
+
+  PolicyVersion version = kNoPolicyVersion;  // last committed
+  PolicyRef policy;                          // of `version`
+  PolicyVersion checkpointed = kNoPolicyVersion;
+  Draw next_draw = 0;
+  int64_t evaluated_step = -1;  // last step that was evaluated
+  std::map<GroupKey, GroupState> groups;
+  std::vector<Draw> batch;                            // recorded for version + 1; empty: none
+  absl::Time blocked_since = absl::InfiniteFuture();  // the batch waits for due groups only
+
+  std::map<uint64_t, AttemptState> attempts;
+  std::map<uint64_t, ScoreCallState> score_calls;
+  std::deque<SampleRef> to_score;
+  uint64_t next_id = 1;  // of attempts and calls
+  std::map<std::string, WorkerState> rollout, reward;
+  LearnerState learner;
+  std::optional<EvaluationRun> evaluation;
+};
+
+// --- Events ---
+struct TickEvent {};
+struct RolloutUp {
+  std::string name;
+  uint64_t epoch = 0;
+};
+struct RewardUp {
+  std::string name;
+  uint64_t epoch = 0;
+};
+struct LearnerUp {
+  std::string name;
+  uint64_t epoch = 0;
+};
+struct WorkerDown {
+  std::string name;
+  uint64_t epoch = 0;
+  std::string reason;
+};
+struct PolicyLoaded {
+  std::string worker;
+  uint64_t epoch = 0;
+  PolicyVersion version = 0;
+  absl::Status status;
+};
+struct SampleArrived {
+  uint64_t attempt = 0;
+  uint32_t index = 0;
+  PolicyVersion oldest = 0;
+};
+struct GenerateEnded {
+  uint64_t attempt = 0;
+  absl::Status status;
+};
+enum class Judgement { kReward, kUndecided, kInfrastructure };
+struct Judged {
+  Judgement judgement = Judgement::kReward;
+  double reward = 0;
+};
+struct ScoreEnded {
+  uint64_t call = 0;
+  absl::Status status;
+  std::vector<Judged> verdicts;
+};  // in order of the items
+struct LearnerDone {
+  uint64_t call = 0;
+  absl::Status status;
+  TrainerState state;         // of kOpen
+  PolicyRef policy;           // of kPublishFirst, kStep, kRedo
+  std::string expected_hash;  // in the store for the version it reports; empty: none
+  bool checkpointed = false;
+};
+struct PauseEvent {};
+struct ResumeEvent {};
+struct CancelEvent {};
+
+struct Event {
+  absl::Time now;
+  std::variant<TickEvent, RolloutUp, RewardUp, LearnerUp, WorkerDown, PolicyLoaded, SampleArrived,
+               GenerateEnded, ScoreEnded, LearnerDone, PauseEvent, ResumeEvent, CancelEvent>
+      body;
+};
+
+// --- Actions. First those that go to the store ---
+struct IssueGroup {
+  Draw draw = 0;
+  PolicyVersion train_by = 0;
+  int64_t samples = 0;
+};
+struct GroupComplete {
+  GroupKey group;
+};  // its samples are stored; of training: it is ready for a batch
+struct SettleSample {
+  SampleRef sample;
+  LedgerColumn column = LedgerColumn::kCancelled;
+  std::string reason;
+};
+struct DropGroup {
+  Draw draw = 0;
+  LedgerColumn column = LedgerColumn::kCancelled;
+  std::string reason;
+};
+struct RecordBatch {
+  PolicyVersion version = 0;
+  std::vector<Draw> draws;
+};
+struct CommitVersion {
+  PolicyRef policy;
+  std::vector<Draw> draws;
+  bool checkpointed = false;
+};
+struct RecordWarmStep {
+  int64_t steps = 0;
+};
+struct FinishEvaluation {
+  PolicyVersion version = 0;
+};
+struct SaveState {};  // paused, end, error
+struct Note {
+  std::string text;
+};
+// --- and the effects ---
+struct StartGenerate {
+  uint64_t attempt = 0;
+  std::string worker;
+  GroupKey group;
+  std::vector<uint32_t> indices;
+  uint32_t number = 0;  // of the attempt at this group
+  absl::Time deadline;
+};
+struct CancelGenerate {
+  uint64_t attempt = 0;
+};
+struct StartScore {
+  uint64_t call = 0;
+  std::string worker;
+  std::vector<SampleRef> items;
+  absl::Time deadline;
+};
+struct StartLoad {
+  std::string worker;
+  uint64_t epoch = 0;
+  PolicyRef policy;
+  absl::Time deadline;
+};
+struct StartLearner {
+  uint64_t call = 0;
+  std::string worker;
+  LearnerOp op = LearnerOp::kOpen;
+  int64_t number = 0;  // supervised step, or version
+  std::vector<Draw> draws;
+};
+
+using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
+                            RecordWarmStep, FinishEvaluation, SaveState, Note, StartGenerate, CancelGenerate,
+                            StartScore, StartLoad, StartLearner>;
+
+// Takes in one event and decides all that can be decided now.
+std::vector<Action> Step(SchedulerState& state, const Event& event);
+
+// What the job waits for now, for people; empty when it ended.
+std::string WaitingFor(const SchedulerState& state);
+
+}  // namespace sluice

@@ -1,0 +1,221 @@
+// The learner's calls, batches, versions and evaluations.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/scheduler_step.h"
+
+namespace sluice {
+
+bool SchedulerStep::evaluation_due() const {
+  if (s_.plan.evaluation_every <= 0 || s_.version < 0 || s_.evaluated_step >= s_.version) return false;
+  return s_.version % s_.plan.evaluation_every == 0 || s_.version == s_.plan.stop_steps;
+}
+
+void SchedulerStep::DriveEvaluation() {
+  if (s_.evaluation && s_.evaluation->done >= s_.plan.evaluation_prompts) {
+    s_.evaluated_step = s_.evaluation->version;
+    Do(FinishEvaluation{s_.evaluation->version});
+    s_.evaluation.reset();
+  }
+  if (!s_.evaluation && !s_.paused && evaluation_due()) s_.evaluation = EvaluationRun{.version = s_.version};
+}
+
+void SchedulerStep::Call(LearnerOp op, int64_t number, std::vector<Draw> draws) {
+  s_.learner.busy = s_.next_id++;
+  s_.learner.op = op;
+  s_.learner.op_version = number;
+  s_.learner.op_epoch = s_.learner.epoch;
+  s_.learner.op_draws = draws;
+  Do(StartLearner{*s_.learner.busy, s_.learner.name, op, number, std::move(draws)});
+}
+
+void SchedulerStep::DriveLearner() {
+  LearnerState& learner = s_.learner;
+  if (!learner.alive || learner.busy || now_ < learner.not_before) return;
+  if (!learner.open) return Call(LearnerOp::kOpen, 0);
+  if (s_.paused) return;
+  if (learner.version == kNoPolicyVersion) {
+    if (learner.warm_steps < s_.plan.warm_start_steps) return Call(LearnerOp::kSupervise, learner.warm_steps);
+    return Call(LearnerOp::kPublishFirst, 0);
+  }
+  if (learner.version < s_.version) return Call(LearnerOp::kRedo, learner.version + 1);
+  DriveTraining();
+}
+
+void SchedulerStep::DriveTraining() {
+  LearnerState& learner = s_.learner;
+  const PolicyVersion next = s_.version + 1;
+  if (s_.version >= s_.plan.stop_steps) {
+    if (s_.checkpointed < s_.version) Call(LearnerOp::kCheckpoint, s_.version);
+    return;
+  }
+  const bool evaluating = s_.evaluation || evaluation_due();
+  if (s_.batch.empty() && !evaluating) CloseBatch();
+  std::vector<Draw> missing;
+  if (!s_.batch.empty()) {
+    for (Draw draw : s_.batch) {
+      if (learner.added.count(draw) == 0) missing.push_back(draw);
+    }
+    if (missing.empty() && !evaluating) return Call(LearnerOp::kStep, next, s_.batch);
+  } else {
+    // What is complete is handed over early; the batch that closes sends what is missing.
+    const auto ready = ReadyGroups();
+    for (size_t i = 0; i < ready.size() && i < static_cast<size_t>(s_.plan.groups_per_step); ++i) {
+      if (learner.added.count(ready[i].second) == 0) missing.push_back(ready[i].second);
+    }
+  }
+  if (!missing.empty()) Call(LearnerOp::kAddGroups, next, std::move(missing));
+}
+
+std::vector<std::pair<PolicyVersion, Draw>> SchedulerStep::ReadyGroups() const {
+  std::vector<std::pair<PolicyVersion, Draw>> ready;
+  for (const auto& [key, group] : s_.groups) {
+    if (!key.evaluation && group.ready) ready.emplace_back(group.train_by, key.draw);
+  }
+  std::sort(ready.begin(), ready.end());
+  return ready;
+}
+
+// Whether the batch may close without the groups that are due and not complete. At their deadline they are
+// dropped.
+bool SchedulerStep::DropOrWaitForDue() {
+  std::vector<GroupKey> due;
+  for (const auto& [key, group] : s_.groups) {
+    if (!key.evaluation && !group.ready && group.train_by <= s_.version) due.push_back(key);
+  }
+  if (due.empty()) return true;
+  s_.blocked_since = std::min(s_.blocked_since, now_);
+  if (!s_.plan.drop_on_deadline ||
+      now_ < s_.blocked_since + s_.plan.generate_timeout + s_.plan.score_timeout) {
+    return false;
+  }
+  for (const GroupKey& key : due)
+    Drop(key, LedgerColumn::kDroppedStale, "not complete when it had to be trained on");
+  return true;
+}
+
+void SchedulerStep::CloseBatch() {
+  auto ready = ReadyGroups();
+  // By construction there are none; a group that is too old is never trained on.
+  while (!ready.empty() && ready.front().first < s_.version) {
+    Drop({false, ready.front().second}, LedgerColumn::kDroppedStale, "too old");
+    ready.erase(ready.begin());
+  }
+  if (static_cast<int64_t>(ready.size()) < s_.plan.groups_per_step) {
+    s_.blocked_since = absl::InfiniteFuture();
+    return;
+  }
+  if (!DropOrWaitForDue()) return;
+  s_.blocked_since = absl::InfiniteFuture();
+  for (int64_t i = 0; i < s_.plan.groups_per_step; ++i)
+    s_.batch.push_back(ready[static_cast<size_t>(i)].second);
+  Do(RecordBatch{s_.version + 1, s_.batch});
+}
+
+void SchedulerStep::Commit(const PolicyRef& policy, bool checkpointed) {
+  Do(CommitVersion{policy, s_.batch, checkpointed});
+  for (Draw draw : s_.batch) s_.groups.erase(GroupKey{false, draw});
+  s_.batch.clear();
+  s_.learner.added.clear();
+  s_.version = policy.version;
+  s_.policy = policy;
+  if (checkpointed) s_.checkpointed = policy.version;
+}
+
+void SchedulerStep::On(const LearnerDone& e) {
+  LearnerState& learner = s_.learner;
+  if (!learner.busy || *learner.busy != e.call) return;
+  learner.busy.reset();
+  // The answer of a learner that was restarted meanwhile says nothing about the one that is there now.
+  if (ended() || learner.op_epoch != learner.epoch || !learner.alive) return;
+  if (!e.status.ok()) return LearnerFailed(e);
+  if (!e.expected_hash.empty() && learner.op != LearnerOp::kOpen &&
+      e.policy.manifest_hash != e.expected_hash) {
+    return End(JobEnd::kFailed,
+               absl::StrCat("version ", e.policy.version,
+                            " was redone after the learner's restart and came out different: ", "manifest ",
+                            e.policy.manifest_hash, ", recorded ", e.expected_hash));
+  }
+  learner.backoff = absl::ZeroDuration();
+  if (learner.op != LearnerOp::kOpen && learner.op != LearnerOp::kAddGroups) learner.failures = 0;
+  switch (learner.op) {
+    case LearnerOp::kOpen:
+      return LearnerOpened(e);
+    case LearnerOp::kSupervise:
+      learner.warm_steps = learner.op_version + 1;
+      return Do(RecordWarmStep{learner.warm_steps});
+    case LearnerOp::kPublishFirst:
+      learner.version = 0;
+      if (s_.version == kNoPolicyVersion) return Commit(e.policy, true);
+      if (s_.version == 0) s_.policy = e.policy;
+      return;
+    case LearnerOp::kAddGroups:
+      learner.added.insert(learner.op_draws.begin(), learner.op_draws.end());
+      return;
+    case LearnerOp::kStep:
+      learner.version = e.policy.version;
+      return Commit(e.policy, e.checkpointed);
+    case LearnerOp::kRedo:
+      learner.version = e.policy.version;
+      if (learner.version == s_.version) s_.policy = e.policy;
+      Do(Note{absl::StrCat("the learner redid step ", e.policy.version, " with the same result")});
+      return;
+    case LearnerOp::kCheckpoint:
+      s_.checkpointed = s_.version;
+      return;
+  }
+}
+
+void SchedulerStep::LearnerOpened(const LearnerDone& e) {
+  LearnerState& learner = s_.learner;
+  const bool one_ahead =
+      e.state.version == s_.version + 1 && (!s_.batch.empty() || s_.version == kNoPolicyVersion);
+  if (e.state.version > s_.version && !one_ahead) {
+    return End(JobEnd::kFailed,
+               absl::StrCat("the learner has version ", e.state.version, " of this job, the store has ",
+                            s_.version, ": they do not belong together"));
+  }
+  if (!e.expected_hash.empty() && e.state.policy.manifest_hash != e.expected_hash) {
+    return End(JobEnd::kFailed,
+               absl::StrCat("the learner's version ", e.state.version, " has manifest ",
+                            e.state.policy.manifest_hash, ", the store recorded ", e.expected_hash));
+  }
+  learner.open = true;
+  learner.added.clear();
+  learner.warm_steps = e.state.warm_start_steps;
+  // One ahead: its last answer was lost. The same call again returns it.
+  learner.version = one_ahead ? s_.version : e.state.version;
+  if (e.state.version == s_.version && s_.version != kNoPolicyVersion) s_.policy = e.state.policy;
+  if (learner.version < s_.version) {
+    Do(Note{absl::StrCat("the learner resumed at version ", learner.version, "; steps up to ", s_.version,
+                         " are redone")});
+  }
+}
+
+void SchedulerStep::LearnerFailed(const LearnerDone& e) {
+  LearnerState& learner = s_.learner;
+  const std::string message = absl::StrCat("learner: ", e.status.message());
+  if (learner.backoff == absl::ZeroDuration()) Do(Note{message});
+  Backoff(now_, learner.not_before, learner.backoff);
+  if (absl::IsResourceExhausted(e.status)) {
+    s_.paused = true;
+    s_.error = message;
+    Do(SaveState{});
+    return;
+  }
+  learner.open = false;
+  learner.added.clear();
+  if (absl::IsUnavailable(e.status) || absl::IsCancelled(e.status)) return;
+  const bool final_answer = absl::IsInvalidArgument(e.status) || absl::IsDataLoss(e.status) ||
+                            absl::IsUnimplemented(e.status) ||
+                            (absl::IsNotFound(e.status) && learner.op == LearnerOp::kOpen);
+  if (final_answer || ++learner.failures > s_.plan.max_attempts) End(JobEnd::kFailed, message);
+}
+
+void SchedulerStep::MaybeSucceed() {
+  if (s_.paused || s_.version < s_.plan.stop_steps || s_.evaluation || evaluation_due()) return;
+  if (s_.checkpointed < s_.version || s_.learner.busy) return;
+  End(JobEnd::kSucceeded, "");
+}
+
+}  // namespace sluice

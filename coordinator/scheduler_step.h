@@ -1,0 +1,77 @@
+// One step of the scheduler while it is being taken: the state, the time and the actions so far. Only for
+// scheduler*.cc. Handlers take in facts; Advance then decides whatever can be decided.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/scheduler.h"
+
+namespace sluice {
+
+class SchedulerStep {
+ public:
+  SchedulerStep(SchedulerState& state, absl::Time now) : s_(state), now_(now) {}
+
+  void On(const TickEvent&) {}
+  void On(const RolloutUp& e);
+  void On(const RewardUp& e);
+  void On(const LearnerUp& e);
+  void On(const WorkerDown& e);
+  void On(const PolicyLoaded& e);
+  void On(const SampleArrived& e);
+  void On(const GenerateEnded& e);
+  void On(const ScoreEnded& e);
+  void On(const LearnerDone& e);
+  void On(const PauseEvent&);
+  void On(const ResumeEvent&);
+  void On(const CancelEvent&);
+  void Advance();
+  std::vector<Action> Take() { return std::move(actions_); }
+
+ private:
+  bool ended() const { return s_.end != JobEnd::kNone; }
+  bool evaluation_due() const;
+  void Do(Action action) { actions_.push_back(std::move(action)); }
+
+  // Groups and samples (scheduler_groups.cc).
+  enum class TryFailure { kError, kLost, kBusy };
+  void EndAttempt(uint64_t id, TryFailure failure);
+  void RetryOrQuarantine(const SampleRef& ref, SampleSlot& slot);
+  void LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name);
+  void RequeueScores(uint64_t call, bool blame_checker);
+  void SampleChanged(const GroupKey& key);
+  void FinishGroup(const GroupKey& key, GroupState& group);
+  void Drop(const GroupKey& key, LedgerColumn column, const std::string& reason);
+  void ExpireCalls();
+  void Dispatch();
+  void DispatchPending();
+  void DispatchNewGroups();
+  void DispatchScores();
+  bool StartAttempt(const GroupKey& key, PolicyVersion min_version, PolicyVersion max_version);
+  std::string PickRollout(PolicyVersion min_version, PolicyVersion max_version) const;
+  int64_t Outstanding() const;
+  void LoadPolicies();
+
+  // Versions, learner, evaluation (scheduler_learner.cc).
+  void DriveLearner();
+  void DriveTraining();
+  void CloseBatch();
+  std::vector<std::pair<PolicyVersion, Draw>> ReadyGroups() const;
+  bool DropOrWaitForDue();
+  void Call(LearnerOp op, int64_t number, std::vector<Draw> draws = {});
+  void LearnerFailed(const LearnerDone& e);
+  void LearnerOpened(const LearnerDone& e);
+  void Commit(const PolicyRef& policy, bool checkpointed);
+  void DriveEvaluation();
+  void MaybeSucceed();
+  void End(JobEnd end, const std::string& error);
+  static void Backoff(absl::Time now, absl::Time& not_before, absl::Duration& backoff);
+
+  SchedulerState& s_;
+  const absl::Time now_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,202 @@
+#include "coordinator/spec_json.h"
+
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+
+// Writer and Reader name each field once, in Visit.
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const char* key, const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      out[key] = static_cast<int>(value);
+    } else {
+      out[key] = value;
+    }
+  }
+  template <typename T, typename F>
+  void Object(const char* key, const T& value, F visit) {
+    Writer inner;
+    visit(inner, value);
+    out[key] = std::move(inner.out);
+  }
+  json out = json::object();
+};
+
+class Reader {
+ public:
+  explicit Reader(const json& from) : in(from) {}
+  template <typename T>
+  void operator()(const char* key, T& value) {
+    if (!in.contains(key)) return;
+    if constexpr (std::is_enum_v<T>) {
+      value = static_cast<T>(in.at(key).template get<int>());
+    } else {
+      value = in.at(key).template get<T>();
+    }
+  }
+  template <typename T, typename F>
+  void Object(const char* key, T& value, F visit) {
+    if (!in.contains(key)) return;
+    Reader inner(in.at(key));
+    visit(inner, value);
+  }
+  const json& in;
+};
+
+template <typename Io, typename T>
+void VisitSampling(Io& io, T& s) {
+  io("group_size", s.group_size);
+  io("temperature", s.params.temperature);
+  io("top_k", s.params.top_k);
+  io("top_p", s.params.top_p);
+  io("max_new_tokens", s.params.max_new_tokens);
+  io("stop_token_ids", s.params.stop_token_ids);
+  io("stop", s.params.stop);
+  io("ignore_eos", s.params.ignore_eos);
+}
+
+template <typename Io, typename T>
+void VisitLearning(Io& io, T& spec) {
+  io.Object("grpo", spec.grpo, [](auto& v, auto& g) {
+    v("clip_low", g.clip_low);
+    v("clip_high", g.clip_high);
+    v("kl_coefficient", g.kl_coefficient);
+    v("entropy_coefficient", g.entropy_coefficient);
+    v("normalize_std", g.normalize_std);
+    v("aggregation", g.aggregation);
+    v("filter_ties", g.filter_ties);
+  });
+  io.Object("optimizer", spec.optimizer, [](auto& v, auto& o) {
+    v("learning_rate", o.learning_rate);
+    v("beta1", o.beta1);
+    v("beta2", o.beta2);
+    v("epsilon", o.epsilon);
+    v("weight_decay", o.weight_decay);
+    v("warmup_steps", o.warmup_steps);
+    v("schedule", o.schedule);
+    v("final_fraction", o.final_fraction);
+    v("max_grad_norm", o.max_grad_norm);
+  });
+  io.Object("batch", spec.batch, [](auto& v, auto& b) {
+    v("groups_per_step", b.groups_per_step);
+    v("micro_batch_tokens", b.micro_batch_tokens);
+  });
+}
+
+template <typename Io, typename T>
+void VisitStages(Io& io, T& spec) {
+  io.Object("staleness", spec.staleness, [](auto& v, auto& s) {
+    v("max_versions", s.max_versions);
+    v("on_deadline", s.on_deadline);
+  });
+  io.Object("evaluation", spec.evaluation, [](auto& v, auto& e) {
+    v("file", e.file);
+    v("every_steps", e.every_steps);
+    v("samples_per_prompt", e.samples_per_prompt);
+    v("max_prompts", e.max_prompts);
+  });
+  io.Object("checkpoint", spec.checkpoint, [](auto& v, auto& c) {
+    v("every_steps", c.every_steps);
+    v("keep", c.keep);
+  });
+  io.Object("warm_start", spec.warm_start, [](auto& v, auto& w) {
+    v("file", w.file);
+    v("steps", w.steps);
+    v("batch_size", w.batch_size);
+    v("learning_rate", w.learning_rate);
+    v("warmup_steps", w.warmup_steps);
+  });
+  io.Object("timeout", spec.timeout, [](auto& v, auto& t) {
+    v("generate_seconds", t.generate_seconds);
+    v("score_seconds", t.score_seconds);
+    v("train_seconds", t.train_seconds);
+    v("load_policy_seconds", t.load_policy_seconds);
+    v("max_attempts", t.max_attempts);
+  });
+}
+
+template <typename Io, typename T>
+void VisitSpec(Io& io, T& spec) {
+  io("name", spec.name);
+  io("seed", spec.seed);
+  io("stop_steps", spec.stop_steps);
+  io.Object("model", spec.model, [](auto& v, auto& m) {
+    v("path", m.path);
+    v("dtype", m.dtype);
+  });
+  io.Object("prompts", spec.prompts, [](auto& v, auto& p) {
+    v("file", p.file);
+    v("template", p.prompt_template);
+    v("max_tokens", p.max_tokens);
+  });
+  io.Object("sampling", spec.sampling, [](auto& v, auto& s) { VisitSampling(v, s); });
+  VisitLearning(io, spec);
+  VisitStages(io, spec);
+}
+
+json ComponentToJson(const RewardComponentSpec& component) {
+  json out = {{"name", component.name}, {"weight", component.weight}, {"kind", component.scorer.index()}};
+  if (const auto* regex = std::get_if<RegexScorerSpec>(&component.scorer)) out["pattern"] = regex->pattern;
+  if (const auto* length = std::get_if<LengthScorerSpec>(&component.scorer)) {
+    out["soft_limit"] = length->soft_limit;
+    out["hard_limit"] = length->hard_limit;
+  }
+  return out;
+}
+
+RewardComponentSpec ComponentFromJson(const json& in) {
+  RewardComponentSpec out;
+  out.name = in.at("name").get<std::string>();
+  out.weight = in.at("weight").get<double>();
+  switch (in.at("kind").get<size_t>()) {
+    case 0:
+      out.scorer = MathScorerSpec{};
+      break;
+    case 1:
+      out.scorer = RegexScorerSpec{in.at("pattern").get<std::string>()};
+      break;
+    case 2:
+      out.scorer = ExpressionScorerSpec{};
+      break;
+    default:
+      out.scorer = LengthScorerSpec{in.at("soft_limit").get<int32_t>(), in.at("hard_limit").get<int32_t>()};
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string SpecToJson(const JobSpec& spec) {
+  Writer writer;
+  VisitSpec(writer, spec);
+  json reward = json::array();
+  for (const RewardComponentSpec& component : spec.reward.components)
+    reward.push_back(ComponentToJson(component));
+  writer.out["reward"] = std::move(reward);
+  return writer.out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<JobSpec> SpecFromJson(absl::string_view text) {
+  // nlohmann reports wrong types by exceptions; they end here.
+  try {
+    const json in = json::parse(text.begin(), text.end());
+    JobSpec spec;
+    Reader reader(in);
+    VisitSpec(reader, spec);
+    for (const json& component : in.at("reward"))
+      spec.reward.components.push_back(ComponentFromJson(component));
+    return spec;
+  } catch (const json::exception& error) {
+    return absl::DataLossError(absl::StrCat("the stored job spec cannot be read: ", error.what()));
+  }
+}
+
+}  // namespace sluice

@@ -1,0 +1,40 @@
+// The figures of a batch and of an evaluation, computed from their groups. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coordinator/job_view.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+// What one group adds to its step's record.
+struct GroupSummary {
+  std::vector<double> rewards;                                   // of samples with one
+  std::map<std::string, std::pair<double, int64_t>> components;  // name -> sum, count; of those samples
+  int64_t completions = 0, tokens = 0;                           // of all samples
+  PolicyVersion oldest = kNoPolicyVersion;                       // span version
+  bool tied = false;
+};
+GroupSummary SummariseGroup(const Group& group);
+
+// reward, reward_std, reward_<component>, completion_tokens, staleness_max, staleness_mean, group_ties;
+// staleness is counted from `version_before`, the version before the step.
+std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
+                                             PolicyVersion version_before);
+
+class EvaluationSummary {
+ public:
+  void Add(const Group& group);
+  EvaluationView Finish(PolicyVersion version) const;
+
+ private:
+  int64_t completions_ = 0, tokens_ = 0, rewarded_ = 0, correct_ = 0;
+  double reward_ = 0;
+  std::map<std::string, std::pair<int64_t, int64_t>> kinds_;  // kind -> correct, samples with a reward
+};
+
+}  // namespace sluice

@@ -1,0 +1,244 @@
+// A Trainer without weights: a version's "manifest hash" is a hash of its parent's and of the groups trained
+// on, in order, so a redo that differs in anything is seen. Restart() forgets what no checkpoint covers, as a
+// process that was killed does. Failures are scripted. Thread-safe.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/hash.h"
+#include "core/rl/trainer.h"
+
+namespace sluice {
+
+class FakeTrainer final : public Trainer {
+ public:
+  struct TrainedGroup {
+    Draw draw = 0;
+    PolicyVersion oldest = kNoPolicyVersion;  // version among its spans
+    size_t samples = 0;
+  };
+  struct TrainedStep {
+    PolicyVersion version = kNoPolicyVersion;
+    std::vector<TrainedGroup> groups;
+  };
+
+  // As after kill -9 and a new start: back to the last checkpoint, groups gone.
+  void Restart() {
+    absl::MutexLock lock(&mu_);
+    ++incarnation_;
+    opened_ = false;
+    groups_.clear();
+    warm_steps_ = checkpoint_warm_steps_;
+    results_.erase(results_.upper_bound(checkpoint_), results_.end());
+  }
+  // The next calls of Step fail with `status`; with `after`, only after the version was made (its answer is
+  // lost).
+  void FailStep(absl::Status status, bool after = false) {
+    absl::MutexLock lock(&mu_);
+    step_failures_.push_back({status, after});
+  }
+  void FailOpen(absl::Status status, int times = 1) {
+    absl::MutexLock lock(&mu_);
+    for (int i = 0; i < times; ++i) open_failures_.push_back(status);
+  }
+  // From now on versions come out different: a learner that cannot redo its steps.
+  void ChangeArithmetic() {
+    absl::MutexLock lock(&mu_);
+    salt_ += "'";
+  }
+  // Calls of Step wait until Unblock.
+  void BlockStep() {
+    absl::MutexLock lock(&mu_);
+    blocked_ = true;
+  }
+  void UnblockStep() {
+    absl::MutexLock lock(&mu_);
+    blocked_ = false;
+  }
+  std::vector<TrainedStep> steps() const {  // every one computed, redone ones again
+    absl::MutexLock lock(&mu_);
+    return steps_;
+  }
+  int opens() const {
+    absl::MutexLock lock(&mu_);
+    return opens_;
+  }
+  std::vector<std::string> exports() const {
+    absl::MutexLock lock(&mu_);
+    return exports_;
+  }
+
+  absl::StatusOr<TrainerState> Open(const JobId& job, const JobSpec& spec) override {
+    absl::MutexLock lock(&mu_);
+    if (!open_failures_.empty()) {
+      absl::Status failure = open_failures_.front();
+      open_failures_.pop_front();
+      return failure;
+    }
+    if (job != job_) {
+      job_ = job;
+      results_.clear();
+      groups_.clear();
+      warm_steps_ = checkpoint_warm_steps_ = 0;
+      checkpoint_ = kNoPolicyVersion;
+    }
+    spec_ = spec;
+    opened_ = true;
+    ++opens_;
+    TrainerState state;
+    state.incarnation = absl::StrCat("incarnation-", incarnation_);
+    state.warm_start_steps = warm_steps_;
+    state.version = Last();
+    if (state.version >= 0) state.policy = results_.at(state.version).policy;
+    return state;
+  }
+
+  absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
+                                        absl::Span<const SupervisedExample> batch) override {
+    absl::MutexLock lock(&mu_);
+    if (absl::Status status = CheckOpen(job); !status.ok()) return status;
+    if (batch.empty()) return absl::InvalidArgumentError("batch: empty");
+    if (step != warm_steps_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the next supervised step is ", warm_steps_, ", not ", step));
+    }
+    ++warm_steps_;
+    return StepMetrics{{{"loss", 1.0 / static_cast<double>(warm_steps_)}}};
+  }
+
+  absl::StatusOr<PolicyRef> PublishFirst(const JobId& job) override {
+    absl::MutexLock lock(&mu_);
+    if (absl::Status status = CheckOpen(job); !status.ok()) return status;
+    if (results_.count(0) == 0) {
+      results_[0].policy = PolicyRef{job, 0, Sha256Hex(absl::StrCat(job, warm_steps_, salt_)), "fake"};
+      MakeCheckpoint();
+    }
+    return results_.at(0).policy;
+  }
+
+  absl::Status AddGroup(const JobId& job, PolicyVersion version, const Group& group) override {
+    absl::MutexLock lock(&mu_);
+    if (absl::Status status = CheckOpen(job); !status.ok()) return status;
+    groups_[{version, group.draw}] = group;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version,
+                                  absl::Span<const Draw> draws) override {
+    absl::MutexLock lock(&mu_);
+    mu_.Await(absl::Condition(
+        +[](bool* blocked) { return !*blocked; }, &blocked_));
+    if (absl::Status status = CheckOpen(job); !status.ok()) return status;
+    if (auto made = results_.find(version); made != results_.end()) return made->second;
+    if (version != Last() + 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the next version is ", Last() + 1, ", not ", version));
+    }
+    Failure failure;
+    if (!step_failures_.empty()) {
+      failure = step_failures_.front();
+      step_failures_.pop_front();
+      if (!failure.after) return failure.status;
+    }
+    absl::StatusOr<StepResult> result = Make(version, draws);
+    if (!failure.status.ok()) return failure.status;
+    return result;
+  }
+
+  absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override {
+    absl::MutexLock lock(&mu_);
+    if (absl::Status status = CheckOpen(job); !status.ok()) return status;
+    MakeCheckpoint();
+    return Info();
+  }
+  absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override {
+    absl::MutexLock lock(&mu_);
+    if (job != job_ || checkpoint_ < 0) return std::vector<CheckpointInfo>();
+    return std::vector<CheckpointInfo>{Info()};
+  }
+  absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) override {
+    absl::MutexLock lock(&mu_);
+    exports_.push_back(absl::StrCat(job, " ", version, " ", path));
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Failure {
+    absl::Status status;
+    bool after = false;
+  };
+
+  PolicyVersion Last() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return results_.empty() ? kNoPolicyVersion : results_.rbegin()->first;
+  }
+  absl::Status CheckOpen(const JobId& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return opened_ && job == job_ ? absl::OkStatus()
+                                  : absl::FailedPreconditionError("the job is not open here");
+  }
+  void MakeCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    checkpoint_ = Last();
+    checkpoint_warm_steps_ = warm_steps_;
+  }
+  CheckpointInfo Info() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return {checkpoint_, absl::StrCat("checkpoint-", checkpoint_), 1, absl::UnixEpoch()};
+  }
+
+  absl::StatusOr<StepResult> Make(PolicyVersion version, absl::Span<const Draw> draws)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    TrainedStep step{version, {}};
+    std::string content = absl::StrCat(results_.at(version - 1).policy.manifest_hash, salt_);
+    double compared = 0;
+    for (Draw draw : draws) {
+      auto group = groups_.find({version, draw});
+      if (group == groups_.end())
+        return absl::FailedPreconditionError(absl::StrCat("group ", draw, " is missing"));
+      TrainedGroup trained{draw, kNoPolicyVersion, group->second.samples.size()};
+      absl::StrAppend(&content, ";", draw);
+      for (const ScoredSample& sample : group->second.samples) {
+        absl::StrAppend(&content, ",", sample.trajectory.text, "=", sample.advantage);
+        for (const VersionSpan& span : sample.trajectory.spans) {
+          trained.oldest = trained.oldest < 0 ? span.version : std::min(trained.oldest, span.version);
+        }
+        compared += static_cast<double>(sample.trajectory.tokens.size());
+      }
+      step.groups.push_back(trained);
+    }
+    groups_.clear();
+    steps_.push_back(std::move(step));
+    StepResult result;
+    result.policy = PolicyRef{job_, version, Sha256Hex(content), "fake"};
+    result.metrics.values = {
+        {"loss", 0.5}, {"kl", 0.01}, {"exact_compared", compared}, {"exact_max_difference", 0}};
+    result.checkpointed = version % spec_.checkpoint.every_steps == 0;
+    results_[version] = result;
+    if (result.checkpointed) MakeCheckpoint();
+    return result;
+  }
+
+  mutable absl::Mutex mu_;
+  JobId job_ ABSL_GUARDED_BY(mu_);
+  JobSpec spec_ ABSL_GUARDED_BY(mu_);
+  bool opened_ ABSL_GUARDED_BY(mu_) = false, blocked_ ABSL_GUARDED_BY(mu_) = false;
+  int incarnation_ ABSL_GUARDED_BY(mu_) = 1, opens_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t warm_steps_ ABSL_GUARDED_BY(mu_) = 0, checkpoint_warm_steps_ ABSL_GUARDED_BY(mu_) = 0;
+  PolicyVersion checkpoint_ ABSL_GUARDED_BY(mu_) = kNoPolicyVersion;
+  std::map<PolicyVersion, StepResult> results_ ABSL_GUARDED_BY(mu_);
+  std::map<std::pair<PolicyVersion, Draw>, Group> groups_ ABSL_GUARDED_BY(mu_);
+  std::deque<Failure> step_failures_ ABSL_GUARDED_BY(mu_);
+  std::deque<absl::Status> open_failures_ ABSL_GUARDED_BY(mu_);
+  std::vector<TrainedStep> steps_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::string> exports_ ABSL_GUARDED_BY(mu_);
+  std::string salt_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace sluice
