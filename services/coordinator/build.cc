@@ -1,0 +1,73 @@
+#include "services/coordinator/build.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/coordinator.h"
+#include "core/base/status.h"
+#include "services/coordinator/fleet_service.h"
+#include "services/coordinator/job_service.h"
+#include "services/remote/remote_rollout_worker.h"
+#include "services/remote/remote_scorer.h"
+#include "services/remote/remote_trainer.h"
+
+namespace sluice {
+namespace {
+
+// FleetService refuses addresses that cannot be called. One that a store has all the same gets a channel on
+// which every call fails.
+Peer PeerAt(const std::string& address) {
+  auto peer = Connect(address);
+  if (peer.ok()) return *std::move(peer);
+  return Peer{address, grpc::CreateChannel(address, nullptr)};
+}
+
+class CoordinatorRole final : public HostedRole {
+ public:
+  CoordinatorRole(std::unique_ptr<Coordinator> coordinator, Host& host)
+      : coordinator_(std::move(coordinator)), jobs_(*coordinator_, host.executor()), fleet_(*coordinator_) {}
+  std::vector<grpc::Service*> Services() override { return {&jobs_, &fleet_}; }
+  void OnStopping() override {
+    jobs_.Stop();
+    coordinator_->Shutdown();
+  }
+
+ private:
+  std::unique_ptr<Coordinator> coordinator_;
+  JobAdapter jobs_;
+  FleetAdapter fleet_;
+};
+
+}  // namespace
+
+void CoordinatorFlags::Add(CLI::App& app) {
+  app.add_option("--lease-seconds", lease_seconds, "A worker not heard of for so long is gone")
+      ->check(CLI::Range(0.5, 3600.0))
+      ->capture_default_str();
+}
+
+absl::StatusOr<std::unique_ptr<HostedRole>> BuildCoordinator(const CoordinatorFlags& flags, Host& host) {
+  if (host.options().state_dir.empty()) {
+    return absl::InvalidArgumentError("--state: the coordinator needs a state directory");
+  }
+  CoordinatorOptions options;
+  options.state_dir = host.options().state_dir;
+  options.registry = &host.registry();
+  options.lease = absl::Seconds(flags.lease_seconds);
+  options.ports.rollout = [](const std::string& address) {
+    return std::make_unique<RemoteRolloutWorker>(PeerAt(address));
+  };
+  options.ports.reward = [](const std::string& address) {
+    return std::make_unique<RemoteScorer>(PeerAt(address));
+  };
+  options.ports.learner = [](const std::string& address) {
+    return std::make_unique<RemoteTrainer>(PeerAt(address));
+  };
+  auto coordinator = Coordinator::Open(std::move(options));
+  if (!coordinator.ok())
+    return Annotate(coordinator.status(), absl::StrCat("--state ", host.options().state_dir));
+  return std::make_unique<CoordinatorRole>(*std::move(coordinator), host);
+}
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+// The coordinator role: JobService and FleetService over a Coordinator whose ports are gRPC clients.
+#pragma once
+
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "services/host/host.h"
+#include "services/host/run.h"
+
+namespace sluice {
+
+struct CoordinatorFlags {
+  double lease_seconds = 10;  // a worker that is not heard of for so long is gone
+  void Add(CLI::App& app);
+};
+
+// FAILED_PRECONDITION: the state directory is in use or was written by a newer version.
+absl::StatusOr<std::unique_ptr<HostedRole>> BuildCoordinator(const CoordinatorFlags& flags, Host& host);
+
+}  // namespace sluice

@@ -1,0 +1,195 @@
+#include "services/coordinator/job_service.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "core/base/status.h"
+#include "services/coordinator/job_wire.h"
+#include "services/wire/field_check.h"
+#include "services/wire/job_spec.h"
+#include "services/wire/learner.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kMaxWatchers = 64;
+constexpr int32_t kMaxListedSamples = 1000000;
+constexpr absl::Duration kShortestInterval = absl::Milliseconds(100);  // between two states of one watch
+constexpr absl::Duration kSlice = absl::Milliseconds(500);             // between looks at the watcher
+
+absl::Status CheckName(const std::string& job) {
+  FieldCheck check;
+  check.Name(job, "job");
+  return check.status();
+}
+
+}  // namespace
+
+JobAdapter::JobAdapter(Coordinator& coordinator, Executor& executor)
+    : coordinator_(coordinator),
+      executor_(executor),
+      watchers_({.max_threads = kMaxWatchers, .max_queued = 0}) {}
+
+grpc::ServerUnaryReactor* JobAdapter::SubmitJob(grpc::CallbackServerContext* context,
+                                                const v1::SubmitJobRequest* request,
+                                                v1::SubmitJobResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    FieldCheck check;
+    check.AtMost(request->request_id().size(), kMaxNameBytes, "request_id", "bytes");
+    SLUICE_RETURN_IF_ERROR(check.status());
+    SLUICE_ASSIGN_OR_RETURN(const JobSpec spec, FromProto(request->spec()));
+    SLUICE_ASSIGN_OR_RETURN(*response->mutable_job(), coordinator_.Submit(spec, request->request_id()));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::CheckJob(grpc::CallbackServerContext* context,
+                                               const v1::CheckJobRequest* request,
+                                               v1::CheckJobResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_ASSIGN_OR_RETURN(const JobSpec spec, FromProto(request->spec()));
+    SLUICE_ASSIGN_OR_RETURN(const CheckedJob checked, coordinator_.Check(spec));
+    *response->mutable_resolved_spec() = ToProto(checked.spec);
+    for (const std::string& line : checked.plan) response->add_plan(line);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::GetJob(grpc::CallbackServerContext* context,
+                                             const v1::GetJobRequest* request, v1::GetJobResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(const JobView view, coordinator_.Get(request->job()));
+    *response->mutable_job() = ToProto(view);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::ListJobs(grpc::CallbackServerContext* context,
+                                               const v1::ListJobsRequest* request,
+                                               v1::ListJobsResponse* response) {
+  return RunUnary(executor_, context, [this, response]() -> absl::Status {
+    for (const JobView& view : coordinator_.List()) *response->add_jobs() = ToProto(view);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status JobAdapter::Watch(const JobId& job, const CallContext& call,
+                               MessageWriter<v1::WatchJobResponse>& writer) {
+  SLUICE_RETURN_IF_ERROR(CheckName(job));
+  uint64_t seen = 0;
+  while (true) {
+    SLUICE_ASSIGN_OR_RETURN(const JobView view, coordinator_.WaitForChange(job, seen, kSlice));
+    if (stopping_.cancelled()) return absl::UnavailableError("the coordinator is stopping");
+    if (call.cancel.cancelled()) return absl::CancelledError("the watcher is gone");
+    if (view.revision == seen) continue;
+    seen = view.revision;
+    v1::WatchJobResponse response;
+    *response.mutable_job() = ToProto(view);
+    for (const WorkerView& worker : coordinator_.Workers()) *response.add_workers() = ToProto(worker);
+    SLUICE_RETURN_IF_ERROR(writer.Write(std::move(response)));
+    if (IsTerminal(view.state)) return absl::OkStatus();
+    // No revision is above this one: waits for the interval to pass.
+    SLUICE_RETURN_IF_ERROR(
+        coordinator_.WaitForChange(job, std::numeric_limits<uint64_t>::max(), kShortestInterval).status());
+  }
+}
+
+grpc::ServerWriteReactor<v1::WatchJobResponse>* JobAdapter::WatchJob(grpc::CallbackServerContext* context,
+                                                                     const v1::WatchJobRequest* request) {
+  return RunServerStream<v1::WatchJobResponse>(
+      watchers_, context,
+      [this, request](const CallContext& call, MessageWriter<v1::WatchJobResponse>& writer) -> absl::Status {
+        return Watch(request->job(), call, writer);
+      });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::PauseJob(grpc::CallbackServerContext* context,
+                                               const v1::PauseJobRequest* request,
+                                               v1::PauseJobResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(const JobView view, coordinator_.Pause(request->job()));
+    *response->mutable_job() = ToProto(view);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::ResumeJob(grpc::CallbackServerContext* context,
+                                                const v1::ResumeJobRequest* request,
+                                                v1::ResumeJobResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(const JobView view, coordinator_.Resume(request->job()));
+    *response->mutable_job() = ToProto(view);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::CancelJob(grpc::CallbackServerContext* context,
+                                                const v1::CancelJobRequest* request,
+                                                v1::CancelJobResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(const JobView view, coordinator_.Cancel(request->job()));
+    *response->mutable_job() = ToProto(view);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerWriteReactor<v1::ListSamplesResponse>* JobAdapter::ListSamples(
+    grpc::CallbackServerContext* context, const v1::ListSamplesRequest* request) {
+  return RunServerStream<v1::ListSamplesResponse>(
+      executor_, context,
+      [this, request](const CallContext& call,
+                      MessageWriter<v1::ListSamplesResponse>& writer) -> absl::Status {
+        SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+        FieldCheck check;
+        check.NotNegative(request->limit(), "limit");
+        check.NotNegative(request->step(), "step");
+        SLUICE_RETURN_IF_ERROR(check.status());
+        absl::Status written;
+        SLUICE_RETURN_IF_ERROR(
+            coordinator_.ListSamples(request->job(), std::min(request->limit(), kMaxListedSamples),
+                                     request->step(), request->evaluation(), [&](const SampleView& sample) {
+                                       written = writer.Write(ToProto(sample));
+                                       return written.ok() && !call.cancel.cancelled();
+                                     }));
+        return written;
+      });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::ListCheckpoints(grpc::CallbackServerContext* context,
+                                                      const v1::ListCheckpointsRequest* request,
+                                                      v1::ListCheckpointsResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> all,
+                            coordinator_.ListCheckpoints(request->job()));
+    for (const CheckpointInfo& info : all) *response->add_checkpoints() = ToProto(info);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::ExportJob(grpc::CallbackServerContext* context,
+                                                const v1::ExportJobRequest* request,
+                                                v1::ExportJobResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    FieldCheck check;
+    check.NotEmpty(request->path(), "path");
+    check.AtMost(request->path().size(), kMaxPathBytes, "path", "bytes");
+    check.NotNegative(request->policy_version(), "policy_version");
+    SLUICE_RETURN_IF_ERROR(check.status());
+    const PolicyVersion version =
+        request->has_policy_version() ? request->policy_version() : kNoPolicyVersion;
+    SLUICE_ASSIGN_OR_RETURN(const PolicyVersion written,
+                            coordinator_.Export(request->job(), version, request->path()));
+    response->set_policy_version(written);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace sluice

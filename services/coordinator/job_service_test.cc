@@ -1,0 +1,281 @@
+#include "services/coordinator/job_service.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/coordinator/fleet_service.h"
+#include "services/remote/job_client.h"
+#include "services/wire/job_spec.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+
+// Keeps views that the test changes; records what it is asked.
+class FakeCoordinator final : public Coordinator {
+ public:
+  void Change(const JobId& job, const std::function<void(JobView&)>& change) {
+    absl::MutexLock lock(&mu_);
+    JobView& view = jobs_[job];
+    view.job = job;
+    change(view);
+    ++view.revision;
+  }
+
+  absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) override {
+    if (spec.name == "refused") return absl::InvalidArgumentError("prompts.file: line 3: not JSON");
+    submitted = spec;
+    return absl::StrCat("job-", request_id);
+  }
+  absl::StatusOr<CheckedJob> Check(const JobSpec& spec) override { return CheckedJob{spec, {"one", "two"}}; }
+  absl::StatusOr<JobView> Get(const JobId& job) override {
+    absl::MutexLock lock(&mu_);
+    auto it = jobs_.find(job);
+    if (it == jobs_.end()) return absl::NotFoundError(absl::StrCat("no job ", job));
+    return it->second;
+  }
+  std::vector<JobView> List() override {
+    absl::MutexLock lock(&mu_);
+    std::vector<JobView> out;
+    for (const auto& [name, view] : jobs_) out.push_back(view);
+    return out;
+  }
+  absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
+                                        absl::Duration timeout) override {
+    absl::MutexLock lock(&mu_);
+    if (jobs_.count(job) == 0) return absl::NotFoundError("no such job");
+    auto changed = [&] { return jobs_[job].revision > last_revision; };
+    mu_.AwaitWithTimeout(absl::Condition(&changed), timeout);
+    return jobs_[job];
+  }
+  std::vector<WorkerView> Workers() override {
+    WorkerView worker;
+    worker.name = "rollout-0";
+    worker.role = "rollout";
+    return {worker};
+  }
+  absl::StatusOr<JobView> Pause(const JobId& job) override { return Get(job); }
+  absl::StatusOr<JobView> Resume(const JobId&) override {
+    return absl::FailedPreconditionError("the job has ended");
+  }
+  absl::StatusOr<JobView> Cancel(const JobId& job) override { return Get(job); }
+  absl::Status ListSamples(const JobId&, int32_t limit, int64_t step, bool evaluation,
+                           const std::function<bool(const SampleView&)>& on_sample) override {
+    for (int32_t i = 0; i < limit; ++i) {
+      SampleView view;
+      view.sample.trajectory.key = {static_cast<Draw>(step), static_cast<uint32_t>(i)};
+      view.prompt = evaluation ? "evaluation" : "training";
+      if (!on_sample(view)) break;
+    }
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId&) override {
+    return std::vector<CheckpointInfo>{{7, "/somewhere", 9, absl::FromUnixSeconds(1)}};
+  }
+  absl::StatusOr<PolicyVersion> Export(const JobId&, PolicyVersion version,
+                                       const std::string& path) override {
+    exported = path;
+    return version == kNoPolicyVersion ? 12 : version;
+  }
+  absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role, const std::string& address,
+                                       const std::string&) override {
+    registered = absl::StrCat(name, " ", WorkerRoleName(role), " ", address);
+    return Lease{3, absl::Milliseconds(1500)};
+  }
+  absl::StatusOr<Lease> RenewLease(const std::string&, uint64_t epoch) override {
+    if (epoch != 3) return absl::AbortedError("the epoch is old");
+    return Lease{3, absl::Seconds(2)};
+  }
+  void Shutdown() override {}
+
+  JobSpec submitted;
+  std::string exported, registered;
+
+ private:
+  absl::Mutex mu_;
+  std::map<JobId, JobView> jobs_ ABSL_GUARDED_BY(mu_);
+};
+
+class JobServiceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&jobs_);
+    builder.RegisterService(&fleet_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    channel_ = server_->InProcessChannel({});
+    client_ = std::make_unique<JobClient>(Peer{"coordinator", channel_});
+    coordinator_.Change("j1", [](JobView& v) { v.state = JobState::kRunning; });
+  }
+  void TearDown() override {
+    jobs_.Stop();
+    server_->Shutdown();
+  }
+  static v1::JobSpec Spec(const std::string& name) {
+    JobSpec spec;
+    spec.name = name;
+    spec.model.path = "/model";
+    spec.prompts.file = "/prompts";
+    spec.reward.components = {{"answer", 1, MathScorerSpec{}}};
+    return ToProto(spec);
+  }
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
+
+  FakeCoordinator coordinator_;
+  Executor executor_;
+  JobAdapter jobs_{coordinator_, executor_};
+  FleetAdapter fleet_{coordinator_};
+  std::unique_ptr<grpc::Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<JobClient> client_;
+};
+
+TEST_F(JobServiceTest, SubmitHandsOverTheResolvedSpec) {
+  EXPECT_EQ(*client_->Submit(Spec("mine"), "r1"), "job-r1");
+  EXPECT_EQ(coordinator_.submitted.name, "mine");
+  auto checked = client_->Check(Spec("mine"));
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->plan_size(), 2);
+  EXPECT_EQ(checked->resolved_spec().name(), "mine");
+}
+
+TEST_F(JobServiceTest, ErrorsKeepTheirCodeAndWords) {
+  auto refused = client_->Submit(Spec("refused"));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("line 3"));
+  EXPECT_EQ(client_->Submit(v1::JobSpec()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(client_->Get("none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client_->Get("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(client_->Resume("j1").status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(client_->Export("j1", std::nullopt, "").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(JobServiceTest, JobsAreReadAndControlled) {
+  EXPECT_EQ(client_->Get("j1")->state(), v1::RUNNING);
+  EXPECT_EQ(client_->List()->size(), 1u);
+  EXPECT_EQ(client_->Pause("j1")->job(), "j1");
+  EXPECT_EQ(client_->Cancel("j1")->job(), "j1");
+  EXPECT_EQ(client_->ListCheckpoints("j1")->front().policy_version(), 7);
+  EXPECT_EQ(*client_->Export("j1", std::nullopt, "/out"), 12);
+  EXPECT_EQ(*client_->Export("j1", 5, "/out"), 5);
+  EXPECT_EQ(coordinator_.exported, "/out");
+}
+
+TEST_F(JobServiceTest, SamplesAreStreamed) {
+  v1::ListSamplesRequest request;
+  request.set_job("j1");
+  request.set_limit(5);
+  request.set_step(2);
+  request.set_evaluation(true);
+  int count = 0;
+  ASSERT_TRUE(client_
+                  ->ListSamples(request,
+                                [&](const v1::ListSamplesResponse& r) {
+                                  EXPECT_EQ(r.prompt(), "evaluation");
+                                  EXPECT_EQ(r.trajectory().key().index(), static_cast<uint32_t>(count++));
+                                  return true;
+                                })
+                  .ok());
+  EXPECT_EQ(count, 5);
+  request.set_limit(-1);
+  EXPECT_EQ(client_->ListSamples(request, [](const auto&) { return true; }).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(JobServiceTest, WatchShowsEachStateUntilTheEnd) {
+  std::vector<int64_t> steps;
+  absl::Status watched = client_->Watch("j1", Soon(), [&](const v1::WatchJobResponse& r) {
+    steps.push_back(r.job().step());
+    EXPECT_EQ(r.workers_size(), 1);
+    // The next state is made only once this one was seen.
+    coordinator_.Change("j1", [](JobView& v) {
+      if (++v.step == 2) v.state = JobState::kSucceeded;
+    });
+    return true;
+  });
+  EXPECT_TRUE(watched.ok()) << watched;
+  EXPECT_THAT(steps, testing::ElementsAre(0, 1, 2));
+}
+
+TEST_F(JobServiceTest, WatchOfManyChangesIsThinned) {
+  absl::Time begin = absl::Now();
+  int seen = 0;
+  int64_t last = 0;
+  ASSERT_TRUE(client_
+                  ->Watch("j1", Soon(),
+                          [&](const v1::WatchJobResponse& r) {
+                            ++seen;
+                            last = r.job().step();
+                            // Many changes at once: the watcher sees the last one.
+                            for (int i = 0; i < 100; ++i)
+                              coordinator_.Change("j1", [](JobView& v) { ++v.step; });
+                            return seen < 4;
+                          })
+                  .ok());
+  EXPECT_EQ(last % 100, 0);
+  EXPECT_GE(last, 300);
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(300));  // three intervals
+}
+
+TEST_F(JobServiceTest, WatchEndsWhenTheServiceStops) {
+  absl::Status watched = client_->Watch("j1", Soon(), [&](const v1::WatchJobResponse&) {
+    jobs_.Stop();
+    return true;
+  });
+  EXPECT_EQ(watched.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(client_->Watch("none", Soon(), [](const auto&) { return true; }).code(),
+            absl::StatusCode::kNotFound);
+}
+
+class FleetServiceTest : public JobServiceTest {
+ protected:
+  grpc::Status Register(const std::string& name, v1::WorkerRole role, const std::string& address) {
+    grpc::ClientContext context;
+    v1::RegisterWorkerRequest request;
+    request.set_name(name);
+    request.set_role(role);
+    request.set_address(address);
+    request.set_incarnation("i1");
+    return v1::FleetService::NewStub(channel_)->RegisterWorker(&context, request, &registered_);
+  }
+  v1::RegisterWorkerResponse registered_;
+};
+
+TEST_F(FleetServiceTest, WorkersJoinAndStay) {
+  ASSERT_TRUE(Register("rollout-0", v1::ROLLOUT, "127.0.0.1:5").ok());
+  EXPECT_EQ(coordinator_.registered, "rollout-0 rollout 127.0.0.1:5");
+  EXPECT_EQ(registered_.epoch(), 3u);
+  EXPECT_EQ(registered_.lease().seconds(), 1);
+  EXPECT_EQ(registered_.lease().nanos(), 500000000);
+  v1::RenewLeaseRequest request;
+  request.set_name("rollout-0");
+  request.set_epoch(2);
+  v1::RenewLeaseResponse response;
+  grpc::ClientContext context, again;
+  auto stub = v1::FleetService::NewStub(channel_);
+  EXPECT_EQ(stub->RenewLease(&context, request, &response).error_code(), grpc::StatusCode::ABORTED);
+  request.set_epoch(3);
+  EXPECT_TRUE(stub->RenewLease(&again, request, &response).ok());
+  EXPECT_EQ(response.lease().seconds(), 2);
+}
+
+TEST_F(FleetServiceTest, BadRegistrationsAreRefused) {
+  EXPECT_EQ(Register("", v1::ROLLOUT, "127.0.0.1:5").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Register("w", v1::WORKER_ROLE_UNSPECIFIED, "127.0.0.1:5").error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Register("w", v1::ROLLOUT, "8.8.8.8:5").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(coordinator_.registered, "");
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,137 @@
+#include "services/coordinator/job_wire.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "services/wire/job_spec.h"
+#include "services/wire/types.h"
+#include "services/wire/utf8.h"
+
+namespace sluice {
+namespace {
+
+// Infinite and unset times stay absent.
+void SetTime(absl::Time time, google::protobuf::Timestamp* out) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int32_t>((time - absl::FromUnixSeconds(seconds)) / absl::Nanoseconds(1)));
+}
+
+bool IsSet(absl::Time time) { return time != absl::InfiniteFuture() && time != absl::InfinitePast(); }
+
+void SetMap(const std::map<std::string, double>& from, google::protobuf::Map<std::string, double>* to) {
+  for (const auto& [name, value] : from) (*to)[ToValidUtf8(name)] = value;
+}
+
+v1::Evaluation ToProto(const EvaluationView& view) {
+  v1::Evaluation out;
+  out.set_step(view.step);
+  out.set_policy_version(view.version);
+  out.set_reward(view.reward);
+  out.set_accuracy(view.accuracy);
+  out.set_samples(view.samples);
+  out.set_mean_tokens(view.mean_tokens);
+  SetMap(view.accuracy_by_kind, out.mutable_accuracy_by_kind());
+  return out;
+}
+
+v1::StepRecord ToProto(const StepRecordView& view) {
+  v1::StepRecord out;
+  out.set_step(view.step);
+  out.set_policy_version(view.version);
+  SetMap(view.metrics, out.mutable_metrics());
+  if (IsSet(view.time)) SetTime(view.time, out.mutable_time());
+  return out;
+}
+
+}  // namespace
+
+v1::JobState ToProto(JobState state) {
+  switch (state) {
+    case JobState::kPending:
+      return v1::PENDING;
+    case JobState::kWarmingUp:
+      return v1::WARMING_UP;
+    case JobState::kRunning:
+      return v1::RUNNING;
+    case JobState::kPaused:
+      return v1::PAUSED;
+    case JobState::kSucceeded:
+      return v1::SUCCEEDED;
+    case JobState::kFailed:
+      return v1::FAILED;
+    case JobState::kCancelled:
+      return v1::JOB_CANCELLED;
+  }
+  return v1::JOB_STATE_UNSPECIFIED;
+}
+
+v1::Job ToProto(const JobView& view) {
+  v1::Job out;
+  out.set_job(view.job);
+  *out.mutable_spec() = ToProto(view.spec);
+  out.set_state(ToProto(view.state));
+  out.set_step(view.step);
+  out.set_policy_version(view.version);
+  out.set_warm_start_step(view.warm_start_step);
+  if (view.last_step.step > 0) *out.mutable_last_step() = ToProto(view.last_step);
+  *out.mutable_ledger() = ToProto(view.ledger);
+  out.set_waiting_for(ToValidUtf8(view.waiting_for));
+  out.set_error(ToValidUtf8(view.error));
+  for (const EvaluationView& e : view.evaluations) *out.add_evaluations() = ToProto(e);
+  for (const JobEventView& event : view.events) {
+    v1::JobEvent* e = out.add_events();
+    SetTime(event.time, e->mutable_time());
+    e->set_text(ToValidUtf8(event.text));
+  }
+  if (IsSet(view.create_time)) SetTime(view.create_time, out.mutable_create_time());
+  if (IsSet(view.end_time)) SetTime(view.end_time, out.mutable_end_time());
+  out.set_max_staleness(view.max_staleness);
+  out.set_exact_compared(view.exact_compared);
+  out.set_exact_max_difference(view.exact_max_difference);
+  return out;
+}
+
+v1::WorkerStatus ToProto(const WorkerView& view) {
+  v1::WorkerStatus out;
+  out.set_name(view.name);
+  out.set_role(view.role);
+  out.set_address(view.address);
+  out.set_alive(view.alive);
+  out.set_policy_version(view.version);
+  out.set_in_flight(view.in_flight);
+  out.set_tokens_generated(view.tokens_generated);
+  return out;
+}
+
+v1::ListSamplesResponse ToProto(const SampleView& view) {
+  v1::ListSamplesResponse out;
+  *out.mutable_trajectory() = ToProto(view.sample.trajectory);
+  *out.mutable_verdict() = ToProto(view.sample.verdict);
+  out.set_advantage(view.sample.advantage);
+  out.set_prompt(ToValidUtf8(view.prompt));
+  out.set_prompt_uid(ToValidUtf8(view.prompt_uid));
+  out.set_ledger_column(view.ledger_column);
+  out.set_step(view.step);
+  return out;
+}
+
+absl::StatusOr<WorkerRole> FromProto(v1::WorkerRole role) {
+  switch (role) {
+    case v1::ROLLOUT:
+      return WorkerRole::kRollout;
+    case v1::REWARD:
+      return WorkerRole::kReward;
+    case v1::LEARNER:
+      return WorkerRole::kLearner;
+    default:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("role: ", static_cast<int>(role), " is none of ROLLOUT, REWARD, LEARNER"));
+}
+
+}  // namespace sluice

@@ -1,0 +1,96 @@
+#include "services/coordinator/job_wire.h"
+
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+JobView FullView() {
+  JobView view;
+  view.job = "j1";
+  view.spec.name = "name";
+  view.state = JobState::kRunning;
+  view.step = 3;
+  view.version = 4;
+  view.warm_start_step = 5;
+  view.last_step = {3, 4, {{"reward", 0.5}}, absl::FromUnixMillis(1500)};
+  view.ledger.issued = 10;
+  view.ledger[LedgerColumn::kTrained] = 7;
+  view.ledger[LedgerColumn::kInFlight] = 3;
+  view.waiting_for = "a rollout worker";
+  view.error = "none \xFF";
+  view.evaluations.push_back({2, 3, 0.25, 0.5, 8, 12.5, {{"easy", 1.0}}});
+  view.events.push_back({absl::FromUnixSeconds(7), "started"});
+  view.create_time = absl::FromUnixSeconds(1);
+  view.max_staleness = 2;
+  view.exact_compared = 100;
+  view.exact_max_difference = 0.125;
+  return view;
+}
+
+TEST(JobWireTest, EveryFieldOfAJobIsCarried) {
+  const v1::Job job = ToProto(FullView());
+  EXPECT_EQ(job.job(), "j1");
+  EXPECT_EQ(job.spec().name(), "name");
+  EXPECT_EQ(job.state(), v1::RUNNING);
+  EXPECT_EQ(job.step(), 3);
+  EXPECT_EQ(job.policy_version(), 4);
+  EXPECT_EQ(job.warm_start_step(), 5);
+  EXPECT_EQ(job.last_step().step(), 3);
+  EXPECT_EQ(job.last_step().metrics().at("reward"), 0.5);
+  EXPECT_EQ(job.last_step().time().seconds(), 1);
+  EXPECT_EQ(job.last_step().time().nanos(), 500000000);
+  EXPECT_EQ(job.ledger().issued(), 10);
+  EXPECT_EQ(job.ledger().trained(), 7);
+  EXPECT_EQ(job.waiting_for(), "a rollout worker");
+  EXPECT_EQ(job.error(), "none \xEF\xBF\xBD");
+  ASSERT_EQ(job.evaluations_size(), 1);
+  EXPECT_EQ(job.evaluations(0).accuracy(), 0.5);
+  EXPECT_EQ(job.evaluations(0).accuracy_by_kind().at("easy"), 1.0);
+  ASSERT_EQ(job.events_size(), 1);
+  EXPECT_EQ(job.events(0).text(), "started");
+  EXPECT_EQ(job.create_time().seconds(), 1);
+  EXPECT_FALSE(job.has_end_time());
+  EXPECT_EQ(job.max_staleness(), 2);
+  EXPECT_EQ(job.exact_compared(), 100);
+  EXPECT_EQ(job.exact_max_difference(), 0.125);
+}
+
+TEST(JobWireTest, WhatHasNotHappenedIsAbsent) {
+  JobView view;
+  EXPECT_FALSE(ToProto(view).has_last_step());
+  view.end_time = absl::FromUnixSeconds(9);
+  EXPECT_EQ(ToProto(view).end_time().seconds(), 9);
+  EXPECT_EQ(ToProto(view).policy_version(), -1);
+}
+
+TEST(JobWireTest, StatesAreAllKnown) {
+  for (JobState state : {JobState::kPending, JobState::kWarmingUp, JobState::kRunning, JobState::kPaused,
+                         JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
+    EXPECT_NE(ToProto(state), v1::JOB_STATE_UNSPECIFIED);
+  }
+}
+
+TEST(JobWireTest, UnknownRoleIsRefused) {
+  EXPECT_EQ(*FromProto(v1::LEARNER), WorkerRole::kLearner);
+  EXPECT_EQ(FromProto(v1::WORKER_ROLE_UNSPECIFIED).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(FromProto(static_cast<v1::WorkerRole>(77)).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(JobWireTest, SampleTextsBecomeValidUtf8) {
+  SampleView view;
+  view.prompt = "\xC3";
+  view.prompt_uid = "p1";
+  view.ledger_column = "trained";
+  view.step = 2;
+  view.sample.advantage = 0.5;
+  const v1::ListSamplesResponse out = ToProto(view);
+  EXPECT_EQ(out.prompt(), "\xEF\xBF\xBD");
+  EXPECT_EQ(out.prompt_uid(), "p1");
+  EXPECT_EQ(out.ledger_column(), "trained");
+  EXPECT_EQ(out.step(), 2);
+  EXPECT_EQ(out.advantage(), 0.5);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,76 @@
+// One rank's part in the gang of a learner's ranks. On a thread of its own it finds the other ranks, makes
+// this rank's trainer, and on ranks other than 0 executes the commands of rank 0. On rank 0 it is the Trainer
+// port: UNAVAILABLE until all ranks are there. A gang that breaks is not mended: the process is to end, and
+// all ranks start again under a new epoch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/comm/collectives.h"
+#include "core/comm/key_value.h"
+#include "core/rl/trainer.h"
+#include "core/weights/policy_store.h"
+#include "learner/trainer.h"
+#include "prometheus/registry.h"
+
+namespace sluice {
+
+struct GangOptions {
+  int rank = 0, world = 1;
+  int64_t epoch = 0;    // of the gang
+  std::string address;  // where this rank serves; its host is what collectives listen on
+  absl::Duration connect_timeout = absl::Minutes(2);
+  absl::Duration stop_timeout = absl::Seconds(5);
+  TrainerOptions trainer;     // collectives are filled in here
+  KeyValue* store = nullptr;  // borrowed
+  // Called once, on the gang's thread, when the rank's work has ended: OK in order, else why.
+  std::function<void(const absl::Status&)> on_end;
+};
+
+class Gang final : public Trainer {
+ public:
+  Gang(GangOptions options, prometheus::Registry& registry);
+  ~Gang() override;
+
+  // Ends the rank's work. What cannot be interrupted (a rank that waits for the others) is left behind: the
+  // process ends within stop_timeout all the same.
+  void Stop();
+
+  absl::StatusOr<TrainerState> Open(const JobId& job, const JobSpec& spec) override;
+  absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
+                                        absl::Span<const SupervisedExample> batch) override;
+  absl::StatusOr<PolicyRef> PublishFirst(const JobId& job) override;
+  absl::Status AddGroup(const JobId& job, PolicyVersion version, const Group& group) override;
+  absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version,
+                                  absl::Span<const Draw> draws) override;
+  absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override;
+  absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
+  absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) override;
+
+ private:
+  void Run();
+  absl::Status Work();
+  absl::Status Connect();
+  absl::Status WatchHealth();
+  absl::StatusOr<LocalTrainer*> trainer() const;
+
+  const GangOptions options_;
+  prometheus::Registry& registry_;
+  std::unique_ptr<Collectives> collectives_;
+  std::unique_ptr<LocalTrainer> local_;  // set once, by the gang's thread, before ready_
+  mutable absl::Mutex mu_;
+  bool ready_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,9 @@
+#include "services/reward/build.h"
+
+int main(int argc, char** argv) {
+  sluice::RewardFlags flags;
+  return sluice::RunRole(
+      argc, argv,
+      {"reward", sluice::v1::REWARD, "Judges completions.", [&](CLI::App& app) { flags.Add(app); },
+       [&](sluice::Host& host) { return sluice::BuildReward(flags, host); }});
+}

@@ -1,0 +1,104 @@
+#include "services/rollout/build.h"
+
+#include <utility>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "rollout/engine.h"
+#include "services/adapters/rollout_adapter.h"
+#include "services/remote/remote_weight_channel.h"
+
+namespace sluice {
+namespace {
+
+absl::StatusOr<std::unique_ptr<WeightChannel>> OpenChannel(const std::string& source) {
+  SLUICE_ASSIGN_OR_RETURN(Peer peer, Connect(source));
+  return std::make_unique<RemoteWeightChannel>(std::move(peer));
+}
+
+class RolloutRole final : public HostedRole {
+ public:
+  RolloutRole(std::unique_ptr<Engine> engine, Host& host)
+      : engine_(std::move(engine)),
+        adapter_(*engine_, host.executor(),
+                 [this](const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline) {
+                   return Score(job, tokens, deadline);
+                 }) {}
+  std::vector<grpc::Service*> Services() override { return {&adapter_}; }
+  void OnStopping() override { engine_->Shutdown(); }
+
+ private:
+  absl::StatusOr<ScoredTokens> Score(const JobId& job, absl::Span<const int32_t> tokens,
+                                     absl::Time deadline) {
+    SLUICE_ASSIGN_OR_RETURN(TokenScores scores,
+                            engine_->ScoreTokens(job, {tokens.begin(), tokens.end()}, deadline));
+    return ScoredTokens{std::move(scores.logprobs), scores.version};
+  }
+
+  std::unique_ptr<Engine> engine_;
+  RolloutAdapter adapter_;
+};
+
+absl::Status CheckFlags(const RolloutFlags& flags, const Host& host) {
+  if (flags.device == "cuda") {
+#ifndef SLUICE_CUDA
+    return absl::InvalidArgumentError(
+        "--device cuda: this binary was built without CUDA; build the preset \"cuda\" or use --device cpu");
+#endif
+  }
+  if (!flags.model.empty() && !host.options().coordinator.empty()) {
+    return absl::InvalidArgumentError(
+        "--model serves one model privately and cannot be used with --coordinator");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void RolloutFlags::Add(CLI::App& app) {
+  app.add_option("--threads", threads, "Threads that compute")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--cache-bytes", cache_bytes, "Memory for the latent cache")
+      ->check(CLI::Range(int64_t{1} << 20, int64_t{1} << 42))
+      ->capture_default_str();
+  app.add_option("--max-running", max_running, "Sequences computed at once")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--max-queue", max_queue, "Sequences that may wait")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--device", device, "cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--model", model,
+                 "Serve this Hugging Face directory privately, as version 0 of the job \"local\"");
+  app.add_option("--dtype", dtype, "With --model: what its tensors are rounded to, bf16 or fp32")
+      ->check(CLI::IsMember({"bf16", "fp32"}))
+      ->capture_default_str();
+}
+
+absl::StatusOr<std::unique_ptr<HostedRole>> BuildRollout(const RolloutFlags& flags, Host& host) {
+  SLUICE_RETURN_IF_ERROR(CheckFlags(flags, host));
+  EngineOptions options;
+  options.name = host.name();
+  options.threads = flags.threads;
+  options.cache_bytes = flags.cache_bytes;
+  options.max_running_sequences = flags.max_running;
+  options.max_queued_sequences = flags.max_queue;
+  options.open_channel = OpenChannel;
+  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                          Engine::Create(std::move(options), host.registry()));
+  if (!flags.model.empty()) {
+    DType dtype = flags.dtype == "fp32" ? DType::kF32 : DType::kBF16;
+    absl::Status loaded = engine->LoadDirectory(flags.model, dtype);
+    // Whatever is wrong with the directory: the caller named it.
+    if (!loaded.ok())
+      return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": ", loaded.message()));
+    LogInfo("model_loaded", {{"model", flags.model}, {"dtype", flags.dtype}});
+  }
+  return std::make_unique<RolloutRole>(std::move(engine), host);
+}
+
+}  // namespace sluice
