@@ -85,7 +85,7 @@ void ShowSamples(JobClient& client, const std::string& job, std::ostream& out) {
   request.set_job(job);
   request.set_limit(kSamplesShown);
   request.set_evaluation(true);
-  out << "\nSome completions for held-out numbers\n";
+  out << "\nSome completions for held-out digits\n";
   const absl::Status status = client.ListSamples(request, [&](const v1::ListSamplesResponse& sample) {
     out << absl::StrFormat("  %-14s -> %-10s %s\n", sample.prompt(), sample.trajectory().text(),
                            VerdictLine(sample.verdict()));
@@ -166,10 +166,10 @@ void AddDemoCommand(CommandLine& line) {
   line.Add<DemoOptions>(
       "demo",
       "The whole loop on this machine, without network, GPU or download: makes a small model with random "
-      "weights, teaches it\n"
-      "the form of arithmetic expressions, then lets it find by reinforcement which expression reaches a "
-      "target\n"
-      "(3 5 7=22 -> 3*5+7). Shows held-out accuracy before and after.",
+      "weights, teaches "
+      "it\nthe form of an answer (some order of the digits it is given), then lets it find by reinforcement "
+      "that the judge "
+      "wants\nthem in rising order (5 2 8: -> 258). Shows held-out accuracy before and after.",
       [](CLI::App& command, DemoOptions& o) {
         command.add_option("--seed", o.seed, "Of weights, problems and samples")->capture_default_str();
         command.add_option("--state", o.state,

@@ -23,6 +23,17 @@ void SetLearning(const DemoHyperparameters& settings, v1::JobSpec& spec) {
   warm.set_learning_rate(settings.warm_learning_rate);
 }
 
+// The right digits in the right order are worth 1; digits alone, whatever they are, 0.1.
+void AddRewards(v1::JobSpec& spec) {
+  v1::RewardComponent& answer = *spec.mutable_reward()->add_component();
+  answer.set_name("answer");
+  answer.mutable_math();
+  v1::RewardComponent& form = *spec.mutable_reward()->add_component();
+  form.set_name("form");
+  form.set_weight(0.1);
+  form.mutable_regex()->set_pattern("^[1-9]+$");
+}
+
 }  // namespace
 
 DemoFiles::DemoFiles(const std::string& f)
@@ -44,9 +55,7 @@ v1::JobSpec MakeDemoJob(const DemoFiles& files, const DemoHyperparameters& setti
   spec.mutable_sampling()->set_group_size(settings.group_size);
   spec.mutable_sampling()->set_max_new_tokens(settings.max_new_tokens);
   spec.mutable_sampling()->set_temperature(1);
-  v1::RewardComponent& component = *spec.mutable_reward()->add_component();
-  component.set_name("target");
-  component.mutable_expression();
+  AddRewards(spec);
   SetLearning(settings, spec);
   spec.mutable_warm_start()->set_file(files.warm);
   spec.mutable_batch()->set_groups_per_step(settings.groups_per_step);

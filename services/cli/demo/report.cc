@@ -55,11 +55,13 @@ std::string DemoTable(const v1::Job& job) {
   if (job.evaluations().empty()) return "no evaluation was made\n";
   const v1::Evaluation& before = *job.evaluations().begin();
   const v1::Evaluation& after = *job.evaluations().rbegin();
-  std::string out = absl::StrFormat("  %-16s%10s%10s%10s\n", "held-out numbers", "before", "after", "change");
-  for (const char* kind : {"two numbers", "three numbers"}) {
-    const auto b = before.accuracy_by_kind().find(kind), a = after.accuracy_by_kind().find(kind);
-    if (b == before.accuracy_by_kind().end() || a == after.accuracy_by_kind().end()) continue;
-    out += Row(kind, b->second, a->second);
+  std::string out = absl::StrFormat("  %-16s%10s%10s%10s\n", "held-out digits", "before", "after", "change");
+  std::vector<std::pair<double, std::string>> kinds;  // the easiest first
+  for (const auto& [kind, accuracy] : before.accuracy_by_kind()) kinds.emplace_back(-accuracy, kind);
+  std::sort(kinds.begin(), kinds.end());
+  for (const auto& [negative, kind] : kinds) {
+    const auto a = after.accuracy_by_kind().find(kind);
+    if (a != after.accuracy_by_kind().end()) out += Row(kind, -negative, a->second);
   }
   return out + Row("all", before.accuracy(), after.accuracy());
 }
@@ -74,7 +76,7 @@ std::string DemoNextSteps(const std::string& state, const std::string& files, co
   absl::StrAppend(&out, "  sluice samples ", job, at, "       # completions with their verdicts\n");
   absl::StrAppend(&out, "  sluice export ", job, " demo-model", at, "   # a Hugging Face directory\n");
   absl::StrAppend(&out,
-                  "  echo '{\"prompt\":\"3 5 7=22:\",\"n\":4}' > in.jsonl; sluice generate --model "
+                  "  echo '{\"prompt\":\"5 2 8:\",\"n\":4}' > in.jsonl; sluice generate --model "
                   "demo-model --input in.jsonl --output out.jsonl\n");
   absl::StrAppend(&out, "  sluice submit ", files, "/job.textproto --set stop.steps=200", at,
                   "   # a longer job; then `sluice watch JOB`\n");

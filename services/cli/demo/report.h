@@ -20,7 +20,7 @@ struct DemoReport {
 // samples, null without evaluations.
 nlohmann::ordered_json DemoJson(const DemoReport& report);
 
-// A table of shares of correct samples, before and after, by kind and over all.
+// A table of shares of correct samples, before and after, by kind (the easiest first) and over all.
 std::string DemoTable(const v1::Job& job);
 
 // What to try next with what the demonstration left.

@@ -23,7 +23,8 @@ DemoReport Report() {
   for (const double accuracy : {0.1, 0.2, 0.6}) {
     v1::Evaluation& e = *report.job.add_evaluations();
     e.set_accuracy(accuracy);
-    (*e.mutable_accuracy_by_kind())["two numbers"] = accuracy + 0.1;
+    (*e.mutable_accuracy_by_kind())["three digits"] = accuracy + 0.1;
+    (*e.mutable_accuracy_by_kind())["five digits"] = accuracy - 0.1;
   }
   report.job.mutable_ledger()->set_issued(5);
   report.job.mutable_ledger()->set_trained(5);
@@ -54,8 +55,9 @@ TEST(DemoReportTest, HasEveryFieldOfItsContractInOrder) {
 
 TEST(DemoReportTest, ComparesBeforeAndAfterByKind) {
   EXPECT_EQ(DemoTable(Report().job),
-            "  held-out numbers    before     after    change\n"
-            "  two numbers          0.200     0.700    +0.500\n"
+            "  held-out digits     before     after    change\n"
+            "  three digits         0.200     0.700    +0.500\n"
+            "  five digits          0.000     0.500    +0.500\n"
             "  all                  0.100     0.600    +0.500\n");
 }
 
@@ -64,7 +66,7 @@ TEST(DemoJobTest, NamesItsFilesAndTheStalenessBound) {
   EXPECT_EQ(spec.model().path(), "/f/model");
   EXPECT_EQ(spec.seed(), 7u);
   EXPECT_EQ(spec.staleness().max_versions(), 2);
-  EXPECT_TRUE(spec.reward().component(0).has_expression());
+  EXPECT_TRUE(spec.reward().component(0).has_math());
   EXPECT_THAT(spec.warm_start().file(), HasSubstr("/f/warm"));
 }
 
