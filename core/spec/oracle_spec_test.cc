@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/spec/chat_template.h"
 #include "core/spec/checkpoint_dir.h"
 #include "core/spec/json.h"
 #include "core/spec/tokenizer.h"
@@ -60,6 +61,24 @@ TEST_F(OracleSpec, TokenizerEqualsReference) {
       EXPECT_EQ(ids, test["ids_no_special"].get<Ids>());
       EXPECT_EQ((*tokenizer)->Decode(ids, false), test["decoded"].get<std::string>());
       EXPECT_EQ((*tokenizer)->Decode(ids, true), test["decoded_skip_special"].get<std::string>());
+    }
+  }
+}
+
+TEST_F(OracleSpec, RenderedChatsEqualReference) {
+  for (const std::string& folder : folders_) {
+    SCOPED_TRACE(folder);
+    const auto tokenizer = ParseTokenizer(*ReadFile(folder + "/tokenizer.json"));
+    const auto chat = ChatTemplate::FromModelFiles(*ReadFile(folder + "/tokenizer_config.json"),
+                                                   ReadFile(folder + "/chat_template.jinja").value_or(""));
+    ASSERT_TRUE(tokenizer.ok() && chat.ok()) << chat.status();
+    for (const nlohmann::json& test : ReadJson(folder + "/tokenizer_tests.json")["chats"]) {
+      std::vector<ChatMessage> messages;
+      for (const nlohmann::json& m : test["messages"]) messages.push_back({m["role"], m["content"]});
+      const absl::StatusOr<std::string> text = (*chat)->Render(messages, test["add_generation_prompt"]);
+      ASSERT_TRUE(text.ok()) << text.status();
+      EXPECT_EQ(*text, test["text"].get<std::string>());
+      EXPECT_EQ(*(*tokenizer)->Encode(*text, false), test["ids"].get<std::vector<int32_t>>());
     }
   }
 }

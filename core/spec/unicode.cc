@@ -106,6 +106,23 @@ bool IsWordCharacter(int32_t c) {
          category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D;
 }
 
+namespace {
+
+std::string MapCharacters(absl::string_view text, utf8proc_int32_t (*map)(utf8proc_int32_t)) {
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    const int32_t c = NextCodePoint(text, at);
+    AppendUtf8(c < 0 ? 0xFFFD : map(c), out);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ToUpper(absl::string_view text) { return MapCharacters(text, utf8proc_toupper); }
+std::string ToLower(absl::string_view text) { return MapCharacters(text, utf8proc_tolower); }
+
 absl::StatusOr<std::string> Normalize(absl::string_view text, NormalForm form) {
   const bool compose = form == NormalForm::kNfc || form == NormalForm::kNfkc;
   const bool compatible = form == NormalForm::kNfkc || form == NormalForm::kNfkd;

@@ -22,6 +22,9 @@ bool IsNumeric(int32_t code_point);      // general category N
 bool IsPunctuation(int32_t code_point);  // general category P, or a punctuation character of ASCII
 bool IsWordCharacter(int32_t code_point);
 
+std::string ToUpper(absl::string_view text);
+std::string ToLower(absl::string_view text);
+
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 absl::StatusOr<std::string> Normalize(absl::string_view text, NormalForm form);
 
