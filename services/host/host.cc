@@ -1,17 +1,21 @@
 #include "services/host/host.h"
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <exception>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -41,6 +45,18 @@ void EnableHealthAndReflection() {
 
 std::string WithPort(const std::string& address, int port) {
   return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
+// Opens and closes a connection to a loopback port; nothing happens where nobody listens.
+void Knock(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return;
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  [[maybe_unused]] const int connected = connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to));
+  close(fd);
 }
 
 absl::Status InUse(absl::string_view flag, const std::string& address, absl::string_view why) {
@@ -78,6 +94,7 @@ absl::StatusOr<std::unique_ptr<Host>> Host::Create(std::string role, ServerOptio
 
 Host::~Host() {
   Shutdown(absl::ZeroDuration());
+  StopMetrics();
   if (stop_event_ >= 0) close(stop_event_);
 }
 
@@ -94,6 +111,22 @@ absl::Status Host::StartMetrics() {
     return InUse("--metrics-listen", options_.metrics_listen, "");
   }
   return absl::OkStatus();
+}
+
+// The HTTP library looks whether it is to stop only when a connection comes or two seconds have passed:
+// connections are made until it has stopped.
+void Host::StopMetrics() {
+  if (exposer_ == nullptr) return;
+  const int port = metrics_address_.empty() ? 0 : exposer_->GetListeningPorts().front();
+  absl::Notification stopped;
+  std::thread stopper([&] {
+    exposer_ = nullptr;
+    stopped.Notify();
+  });
+  do {
+    if (port != 0) Knock(port);
+  } while (!stopped.WaitForNotificationWithTimeout(absl::Milliseconds(5)));
+  stopper.join();
 }
 
 absl::Status Host::Start() {

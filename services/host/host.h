@@ -62,6 +62,7 @@ class Host {
  private:
   Host(std::string role, ServerOptions options, const ExecutorOptions& executor);
   absl::Status StartMetrics();
+  void StopMetrics();
   absl::Status WriteAddressFile() const;
 
   const std::string role_;

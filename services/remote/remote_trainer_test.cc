@@ -1,0 +1,244 @@
+#include "services/remote/remote_trainer.h"
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/adapters/trainer_adapter.h"
+#include "services/remote/testing_server.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+JobSpec SomeSpec() {
+  JobSpec spec;
+  spec.name = "job";
+  spec.model.path = "m";
+  spec.prompts.file = "p";
+  spec.reward.components = {{"answer", 1, MathScorerSpec{}}};
+  spec.timeout.train_seconds = 60;
+  return spec;
+}
+
+Group SomeGroup(Draw draw, size_t tokens = 2) {
+  Group group;
+  group.draw = draw;
+  group.prompt.tokens = {1, 2};
+  for (uint32_t index : {0u, 1u}) {
+    ScoredSample sample;
+    sample.trajectory.key = {draw, index};
+    sample.trajectory.tokens.assign(tokens, 5);
+    sample.trajectory.raw_logprobs.assign(tokens, -1);
+    sample.trajectory.processed_logprobs.assign(tokens, -1);
+    sample.trajectory.spans = {{0, static_cast<int32_t>(tokens), 0, "h", "cpu"}};
+    sample.verdict.kind = index == 0 ? VerdictKind::kCorrect : VerdictKind::kWrong;
+    sample.verdict.value = index == 0 ? 1 : 0;
+    sample.advantage = index == 0 ? 0.5 : -0.5;
+    group.samples.push_back(sample);
+  }
+  return group;
+}
+
+// Keeps the port's rules about order, without weights. Notices calls that overlap.
+class OrderTrainer final : public Trainer {
+ public:
+  absl::StatusOr<TrainerState> Open(const JobId&, const JobSpec& spec) override {
+    const Call call(*this);
+    opened = spec;
+    return TrainerState{"incarnation", steps_, version_, version_ >= 0 ? Ref(version_) : PolicyRef()};
+  }
+  absl::StatusOr<StepMetrics> Supervise(const JobId&, int64_t step,
+                                        absl::Span<const SupervisedExample> batch) override {
+    const Call call(*this);
+    if (step != steps_) return absl::FailedPreconditionError(absl::StrCat("step ", steps_, " is next"));
+    ++steps_;
+    return StepMetrics{{{"tokens", static_cast<double>(batch[0].tokens.size())}}};
+  }
+  absl::StatusOr<PolicyRef> PublishFirst(const JobId&) override {
+    const Call call(*this);
+    if (blocked != nullptr) {
+      started.Notify();
+      blocked->WaitForNotification();
+    }
+    version_ = std::max<PolicyVersion>(version_, 0);
+    return Ref(0);
+  }
+  absl::Status AddGroup(const JobId&, PolicyVersion version, const Group& group) override {
+    const Call call(*this);
+    groups_[version][group.draw] = group;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<StepResult> Step(const JobId&, PolicyVersion version,
+                                  absl::Span<const Draw> draws) override {
+    const Call call(*this);
+    if (version > version_ + 1) return absl::FailedPreconditionError("not the next version");
+    double advantage = 0;
+    for (Draw draw : draws) {
+      if (groups_[version].count(draw) == 0)
+        return absl::FailedPreconditionError(absl::StrCat("draw ", draw));
+      advantage = groups_[version][draw].samples[0].advantage;
+    }
+    version_ = std::max(version_, version);
+    StepResult result;
+    result.policy = Ref(version);
+    result.metrics.values = {{"advantage", advantage}};
+    result.checkpointed = true;
+    return result;
+  }
+  absl::StatusOr<CheckpointInfo> Checkpoint(const JobId&) override {
+    return CheckpointInfo{version_, "/c", 10, absl::FromUnixSeconds(1700000000)};
+  }
+  absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override {
+    return std::vector<CheckpointInfo>{*Checkpoint(job), *Checkpoint(job)};
+  }
+  absl::Status Export(const JobId&, PolicyVersion version, const std::string& path) override {
+    exported = absl::StrCat(version, " ", path);
+    return absl::OkStatus();
+  }
+
+  JobSpec opened;
+  std::string exported;
+  absl::Notification started;
+  absl::Notification* blocked = nullptr;  // PublishFirst waits for it
+  std::atomic<bool> overlapped = false;
+
+ private:
+  struct Call {
+    explicit Call(OrderTrainer& t) : trainer(t) {
+      if (++trainer.calls_ > 1) trainer.overlapped = true;
+    }
+    ~Call() { --trainer.calls_; }
+    OrderTrainer& trainer;
+  };
+  static PolicyRef Ref(PolicyVersion version) {
+    return {"job", version, absl::StrCat("h", version), "127.0.0.1:9"};
+  }
+
+  std::atomic<int> calls_ = 0;
+  int64_t steps_ = 0;
+  PolicyVersion version_ = kNoPolicyVersion;
+  std::map<PolicyVersion, std::map<Draw, Group>> groups_;
+};
+
+class RemoteTrainerTest : public ::testing::Test {
+ protected:
+  OrderTrainer trainer_;
+  Executor executor_;
+  TrainerAdapter adapter_{trainer_, executor_};
+  TestingServer server_{adapter_};
+  RemoteTrainer remote_{server_.peer()};
+};
+
+TEST_F(RemoteTrainerTest, GoesThroughTheLifeOfAJob) {
+  const auto fresh = remote_.Open("job", SomeSpec());
+  ASSERT_TRUE(fresh.ok()) << fresh.status();
+  EXPECT_EQ(fresh->version, kNoPolicyVersion);
+  EXPECT_EQ(trainer_.opened.timeout.train_seconds, 60);
+  const std::vector<SupervisedExample> rows = {{{1, 2, 3}, 1}};
+  EXPECT_EQ(remote_.Supervise("job", 0, rows)->values.at("tokens"), 3);
+  EXPECT_EQ(remote_.Supervise("job", 5, rows).status(),
+            absl::FailedPreconditionError("in-process: step 1 is next"));
+  EXPECT_EQ(remote_.PublishFirst("job")->version, 0);
+  ASSERT_TRUE(remote_.AddGroup("job", 1, SomeGroup(7)).ok());
+  const auto result = remote_.Step("job", 1, {7});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->policy, (PolicyRef{"job", 1, "h1", "127.0.0.1:9"}));
+  EXPECT_EQ(result->metrics.values.at("advantage"), 0.5);
+  EXPECT_TRUE(result->checkpointed);
+  const auto again = remote_.Open("job", SomeSpec());
+  EXPECT_EQ(again->version, 1);
+  EXPECT_EQ(again->warm_start_steps, 1);
+  EXPECT_EQ(remote_.Checkpoint("job")->created, absl::FromUnixSeconds(1700000000));
+  EXPECT_EQ(remote_.ListCheckpoints("job")->size(), 2u);
+  EXPECT_TRUE(remote_.Export("job", kNoPolicyVersion, "/out").ok());
+  EXPECT_EQ(trainer_.exported, "-1 /out");
+}
+
+TEST_F(RemoteTrainerTest, NamesAMissingDraw) {
+  ASSERT_TRUE(remote_.PublishFirst("job").ok());
+  EXPECT_EQ(remote_.Step("job", 1, {3}).status(), absl::FailedPreconditionError("in-process: draw 3"));
+}
+
+TEST_F(RemoteTrainerTest, RefusesWhatIsNotValid) {
+  JobSpec bad = SomeSpec();
+  bad.sampling.group_size = 1;
+  EXPECT_THAT(std::string(remote_.Open("job", bad).status().message()),
+              HasSubstr("spec.sampling.group_size:"));
+  Group group = SomeGroup(7);
+  group.samples[1].trajectory.raw_logprobs[0] = 3;
+  const absl::Status status = remote_.AddGroup("job", 1, group);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("samples[1].trajectory.raw_logprobs:"));
+  EXPECT_EQ(remote_.Supervise("job", 0, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(remote_.Step("job", 0, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(remote_.Export("job", 1, "").code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(RemoteTrainerTest, RefusesAGroupOverFourMebibytes) {
+  const absl::Status status = remote_.AddGroup("job", 1, SomeGroup(7, 400000));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("group 7 has"));
+}
+
+TEST_F(RemoteTrainerTest, TakesManyGroupsInOneStream) {
+  const auto stub = v1::LearnerService::NewStub(server_.peer().channel);
+  grpc::ClientContext context;
+  v1::AddGroupsResponse response;
+  const auto writer = stub->AddGroups(&context, &response);
+  for (Draw draw = 0; draw < 20; ++draw) {
+    v1::AddGroupsRequest request;
+    request.set_job("job");
+    request.set_policy_version(1);
+    request.set_draw(draw);
+    request.add_prompt_tokens(1);
+    ASSERT_TRUE(writer->Write(request));
+  }
+  writer->WritesDone();
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(response.groups(), 20);
+}
+
+TEST_F(RemoteTrainerTest, MakesCallsTakeTurns) {
+  absl::Notification go;
+  trainer_.blocked = &go;
+  std::thread first([&] { EXPECT_TRUE(remote_.PublishFirst("job").ok()); });
+  trainer_.started.WaitForNotification();
+  // While the first call is under way a second one waits, and gives up at its deadline.
+  RemoteTrainerOptions hasty;
+  hasty.short_timeout = absl::Milliseconds(50);
+  RemoteTrainer other(server_.peer(), hasty);
+  EXPECT_EQ(other.AddGroup("job", 1, SomeGroup(1)).code(), absl::StatusCode::kDeadlineExceeded);
+  std::thread second(
+      [&] { EXPECT_TRUE(RemoteTrainer(server_.peer()).AddGroup("job", 1, SomeGroup(2)).ok()); });
+  go.Notify();
+  first.join();
+  second.join();
+  EXPECT_FALSE(trainer_.overlapped);
+}
+
+TEST_F(RemoteTrainerTest, EndsACallWhenItsTokenIsRaised) {
+  absl::Notification go;
+  trainer_.blocked = &go;
+  RemoteTrainerOptions options;
+  RemoteTrainer remote(server_.peer(), options);
+  std::thread canceller([&] {
+    trainer_.started.WaitForNotification();
+    options.cancel.Cancel();
+  });
+  EXPECT_EQ(remote.PublishFirst("job").status().code(), absl::StatusCode::kCancelled);
+  canceller.join();
+  go.Notify();
+  EXPECT_EQ(remote.PublishFirst("job").status().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,132 @@
+#include "services/wire/job_spec.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::StartsWith;
+
+constexpr char kMinimal[] = R"(
+  name: "j" model { path: "m" } prompts { file: "p.jsonl" }
+  reward { component { name: "answer" math {} } } algorithm { grpo {} })";
+
+v1::JobSpec Parse(const std::string& text) {
+  v1::JobSpec proto;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
+  return proto;
+}
+
+TEST(JobSpecProto, FillsInEveryDefaultOfItsComments) {
+  const absl::StatusOr<JobSpec> spec = FromProto(Parse(kMinimal));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const v1::JobSpec expected = Parse(R"(
+    name: "j" seed: 0 model { path: "m" dtype: BF16 } prompts { file: "p.jsonl" template: RAW max_tokens: 1024 }
+    sampling { group_size: 8 max_new_tokens: 128 temperature: 1 top_k: 0 top_p: 1 }
+    reward { component { name: "answer" weight: 1 math {} } }
+    algorithm { grpo { clip_low: 0.2 clip_high: 0.2 normalize_std: true aggregation: TOKEN_MEAN } }
+    optimizer {
+      adamw { learning_rate: 1e-6 beta1: 0.9 beta2: 0.999 epsilon: 1e-8 }
+      schedule { kind: CONSTANT final_fraction: 0.1 } max_grad_norm: 1 }
+    batch { groups_per_step: 32 micro_batch_tokens: 8192 } staleness { max_versions: 1 on_deadline: DROP }
+    checkpoint { every_steps: 20 keep: 3 } stop { steps: 100 }
+    timeout { generate_seconds: 300 score_seconds: 60 train_seconds: 1800 load_policy_seconds: 300 max_attempts: 3 })");
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differ;
+  differ.ReportDifferencesToString(&difference);
+  EXPECT_TRUE(differ.Compare(ToProto(*spec), expected)) << difference;
+}
+
+TEST(JobSpecProto, FillsInTheDefaultsOfOptionalStages) {
+  const JobSpec spec = *FromProto(Parse(std::string(kMinimal) + R"(
+    evaluation { file: "held.jsonl" every_steps: 5 } warm_start { file: "w.jsonl" steps: 7 })"));
+  EXPECT_EQ(spec.evaluation.samples_per_prompt, 1);
+  EXPECT_EQ(spec.evaluation.max_prompts, 0);
+  EXPECT_EQ(spec.warm_start.batch_size, 32);
+  EXPECT_EQ(spec.warm_start.learning_rate, 1e-3);
+  EXPECT_EQ(spec.warm_start.warmup_steps, 10);
+}
+
+TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
+  const v1::JobSpec proto = Parse(R"(
+    name: "j" seed: 18446744073709551615 model { path: "m" dtype: F32 }
+    prompts { file: "p.jsonl" template: CHAT max_tokens: 99 }
+    sampling { group_size: 4 max_new_tokens: 64 temperature: 0.5 top_k: 10 top_p: 0.5 stop: "x" stop_token_ids: 3
+               ignore_eos: true }
+    reward { component { name: "form" weight: 0 regex { pattern: "a" } }
+             component { name: "length" weight: -1 length { soft_limit: 1 hard_limit: 2 } } }
+    algorithm { grpo { clip_low: 0 clip_high: 0.28 kl_coefficient: 0.001 entropy_coefficient: 0.01 normalize_std: false
+                       aggregation: SEQUENCE_MEAN_TOKEN_SUM filter_ties: true } }
+    optimizer { adamw { learning_rate: 0 beta1: 0 beta2: 0.5 epsilon: 1e-6 weight_decay: 0.1 }
+                schedule { warmup_steps: 3 kind: COSINE final_fraction: 0 } max_grad_norm: 0 }
+    batch { groups_per_step: 2 micro_batch_tokens: 100 } staleness { max_versions: 0 on_deadline: WAIT }
+    evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 } checkpoint { every_steps: 5 keep: 1 }
+    stop { steps: 50 } warm_start { file: "w" steps: 9 batch_size: 2 learning_rate: 0 warmup_steps: 0 }
+    timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 })");
+  const absl::StatusOr<JobSpec> spec = FromProto(proto);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  std::string difference;
+  google::protobuf::util::MessageDifferencer differ;
+  differ.ReportDifferencesToString(&difference);
+  EXPECT_TRUE(differ.Compare(ToProto(*spec), proto)) << difference;
+}
+
+TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"sampling { temperature: 0 }", "sampling.temperature"},
+      {"sampling { temperature: nan }", "sampling.temperature"},
+      {"sampling { group_size: 1 }", "sampling.group_size"},
+      {"sampling { group_size: -1 }", "sampling.group_size"},
+      {"sampling { stop: \"\" }", "sampling.stop"},
+      {"sampling { stop_token_ids: -1 }", "sampling.stop_token_ids"},
+      {"prompts { max_tokens: -1 }", "prompts.max_tokens"},
+      {"optimizer { adamw { learning_rate: inf } }", "optimizer.adamw.learning_rate"},
+      {"optimizer { schedule { kind: COSINE warmup_steps: 100 } }", "optimizer.schedule.warmup_steps"},
+      {"staleness { max_versions: -1 }", "staleness.max_versions"},
+      {"evaluation { every_steps: 5 }", "evaluation.file"},
+      {"evaluation { }", "evaluation.file"},
+      {"evaluation { file: \"h\" }", "evaluation.every_steps"},
+      {"evaluation { file: \"h\" every_steps: 1 max_prompts: -1 }", "evaluation.max_prompts"},
+      {"warm_start { file: \"w\" }", "warm_start"},
+      {"warm_start { steps: 5 }", "warm_start"},
+      {"warm_start { file: \"w\" steps: 5 warmup_steps: -1 }", "warm_start.warmup_steps"},
+      {"timeout { score_seconds: -1 }", "timeout.score_seconds"},
+      {"reward { component { name: \"answer\" math {} } }", "reward.component[1].name"},
+  };
+  for (const auto& [text, field] : cases) {
+    v1::JobSpec proto = Parse(kMinimal);
+    proto.MergeFrom(Parse(text));
+    const absl::Status status = FromProto(proto).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), StartsWith(field + ":")) << text;
+  }
+}
+
+TEST(JobSpecProto, IsRefusedWhenSomethingNeededIsMissing) {
+  const std::vector<std::pair<void (*)(v1::JobSpec&), std::string>> cases = {
+      {[](v1::JobSpec& p) { p.clear_name(); }, "name"},
+      {[](v1::JobSpec& p) { p.clear_model(); }, "model.path"},
+      {[](v1::JobSpec& p) { p.clear_prompts(); }, "prompts.file"},
+      {[](v1::JobSpec& p) { p.clear_reward(); }, "reward.component"},
+      {[](v1::JobSpec& p) { p.clear_algorithm(); }, "algorithm"},
+      {[](v1::JobSpec& p) { p.mutable_model()->set_dtype(static_cast<v1::ModelSpec::Dtype>(9)); },
+       "model.dtype"},
+  };
+  for (const auto& [corrupt, field] : cases) {
+    v1::JobSpec proto = Parse(kMinimal);
+    corrupt(proto);
+    const absl::Status status = FromProto(proto).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << field;
+    EXPECT_THAT(std::string(status.message()), StartsWith(field + ":"));
+  }
+}
+
+}  // namespace
+}  // namespace sluice

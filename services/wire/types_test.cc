@@ -1,0 +1,198 @@
+#include "services/wire/types.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::StartsWith;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+Trajectory SomeTrajectory() {
+  Trajectory out;
+  out.key = {7, 3};
+  out.tokens = {5, 6, 7};
+  out.raw_logprobs = {-1.5f, -0.25f, 0};
+  out.processed_logprobs = {-1, -0.125f, 0};
+  out.spans = {{0, 2, 4, "h4", "cpu-avx2"}, {2, 3, 5, "h5", "cpu-avx2"}};
+  out.finish_reason = FinishReason::kStop;
+  out.text = "six";
+  out.worker = "rollout-0";
+  out.attempt = 2;
+  return out;
+}
+
+// A message made wrong in one place, and what its error starts with.
+template <typename Proto>
+struct Corruption {
+  std::string field;
+  std::function<void(Proto&)> apply;
+};
+
+template <typename Proto>
+void ExpectRefused(const Proto& good, const std::vector<Corruption<Proto>>& corruptions) {
+  ASSERT_TRUE(FromProto(good).ok()) << FromProto(good).status();
+  for (const Corruption<Proto>& corruption : corruptions) {
+    Proto bad = good;
+    corruption.apply(bad);
+    const absl::Status status = FromProto(bad).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << corruption.field;
+    EXPECT_THAT(std::string(status.message()), StartsWith(corruption.field + ":"));
+  }
+}
+
+TEST(SamplingParamsProto, RoundTrips) {
+  SamplingParams params;
+  params.temperature = 0.7f;
+  params.top_k = 40;
+  params.top_p = 0.9f;
+  params.max_new_tokens = 17;
+  params.stop_token_ids = {1, 2};
+  params.stop = {"</answer>", "\n"};
+  params.ignore_eos = true;
+  EXPECT_EQ(*FromProto(ToProto(params)), params);
+  params.temperature = 0;
+  EXPECT_EQ(FromProto(ToProto(params))->temperature, 0);
+}
+
+TEST(SamplingParamsProto, HasTheDefaultsOfItsComments) {
+  v1::SamplingParams proto;
+  proto.set_max_new_tokens(1);
+  const SamplingParams params = *FromProto(proto);
+  EXPECT_EQ(params.temperature, 1);
+  EXPECT_EQ(params.top_k, 0);
+  EXPECT_EQ(params.top_p, 1);
+  EXPECT_FALSE(params.ignore_eos);
+}
+
+TEST(SamplingParamsProto, IsRefusedWhenAFieldIsOutOfRange) {
+  using P = v1::SamplingParams;
+  ExpectRefused<P>(ToProto(SamplingParams()),
+                   {{"temperature", [](P& p) { p.set_temperature(kNan); }},
+                    {"temperature", [](P& p) { p.set_temperature(-0.1f); }},
+                    {"temperature", [](P& p) { p.set_temperature(101); }},
+                    {"top_k", [](P& p) { p.set_top_k(-1); }},
+                    {"top_p", [](P& p) { p.set_top_p(0); }},
+                    {"top_p", [](P& p) { p.set_top_p(kNan); }},
+                    {"max_new_tokens", [](P& p) { p.set_max_new_tokens(0); }},
+                    {"max_new_tokens", [](P& p) { p.set_max_new_tokens(1 << 30); }},
+                    {"stop_token_ids", [](P& p) { p.add_stop_token_ids(-1); }},
+                    {"stop", [](P& p) { p.add_stop(""); }},
+                    {"stop", [](P& p) {
+                       for (int i = 0; i < 17; ++i) p.add_stop("x");
+                     }}});
+}
+
+TEST(TrajectoryProto, RoundTripsBitForBit) {
+  const Trajectory in = SomeTrajectory();
+  const Trajectory out = *FromProto(ToProto(in));
+  EXPECT_EQ(out.key, in.key);
+  EXPECT_EQ(out.tokens, in.tokens);
+  EXPECT_EQ(out.raw_logprobs, in.raw_logprobs);
+  EXPECT_EQ(out.processed_logprobs, in.processed_logprobs);
+  EXPECT_EQ(out.spans, in.spans);
+  EXPECT_EQ(out.finish_reason, in.finish_reason);
+  EXPECT_EQ(out.text, in.text);
+  EXPECT_EQ(out.worker, in.worker);
+  EXPECT_EQ(out.attempt, in.attempt);
+}
+
+TEST(TrajectoryProto, CarriesTextThatEndsInTheMiddleOfACharacter) {
+  Trajectory in = SomeTrajectory();
+  in.text = "ab\xE2\x82";
+  v1::Trajectory parsed;
+  ASSERT_TRUE(parsed.ParseFromString(ToProto(in).SerializeAsString()));
+  EXPECT_EQ(FromProto(parsed)->text, "ab\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+TEST(TrajectoryProto, IsRefusedWhenItsPartsDoNotFit) {
+  using P = v1::Trajectory;
+  ExpectRefused<P>(
+      ToProto(SomeTrajectory()),
+      {{"tokens", [](P& p) { p.set_tokens(0, -5); }},
+       {"raw_logprobs", [](P& p) { p.add_tokens(9); }},
+       {"raw_logprobs", [](P& p) { p.set_raw_logprobs(1, kNan); }},
+       {"raw_logprobs", [](P& p) { p.set_raw_logprobs(1, 0.5f); }},
+       {"raw_logprobs", [](P& p) { p.set_raw_logprobs(1, -std::numeric_limits<float>::infinity()); }},
+       {"processed_logprobs", [](P& p) { p.mutable_processed_logprobs()->RemoveLast(); }},
+       {"spans", [](P& p) { p.mutable_spans()->RemoveLast(); }},
+       {"spans", [](P& p) { p.mutable_spans(1)->set_begin(1); }},
+       {"spans", [](P& p) { p.mutable_spans(1)->set_end(9); }},
+       {"spans.policy_version", [](P& p) { p.mutable_spans(0)->set_policy_version(-1); }},
+       {"spans.manifest_hash", [](P& p) { p.mutable_spans(0)->clear_manifest_hash(); }},
+       {"key.index", [](P& p) { p.mutable_key()->set_index(1u << 31); }},
+       {"worker", [](P& p) { p.set_worker(std::string(1000, 'w')); }},
+       {"finish_reason", [](P& p) { p.set_finish_reason(static_cast<v1::FinishReason>(77)); }}});
+}
+
+TEST(VerdictProto, RoundTripsEveryKind) {
+  for (VerdictKind kind : {VerdictKind::kCorrect, VerdictKind::kWrong, VerdictKind::kGraded,
+                           VerdictKind::kUndecided, VerdictKind::kInfrastructure}) {
+    Verdict in;
+    in.kind = kind;
+    in.value = 0.5;
+    in.components = {{"answer", kind, 1, 0.5, "42"}};
+    in.detail = "by rule";
+    in.seconds = 0.25;
+    const Verdict out = *FromProto(ToProto(in));
+    EXPECT_EQ(out.kind, kind);
+    EXPECT_EQ(out.value, 0.5);
+    ASSERT_EQ(out.components.size(), 1u);
+    EXPECT_EQ(out.components[0].name, "answer");
+    EXPECT_EQ(out.components[0].kind, kind);
+    EXPECT_EQ(out.components[0].weight, 0.5);
+    EXPECT_EQ(out.components[0].detail, "42");
+    EXPECT_EQ(out.detail, "by rule");
+    EXPECT_EQ(out.seconds, 0.25);
+  }
+}
+
+TEST(VerdictProto, IsRefusedWithoutAKindOrWithNumbersThatAreNone) {
+  using P = v1::Verdict;
+  Verdict good;
+  good.kind = VerdictKind::kGraded;
+  good.components = {{"answer", VerdictKind::kCorrect, 1, 1, ""}};
+  ExpectRefused<P>(ToProto(good),
+                   {{"kind", [](P& p) { p.set_kind(v1::VERDICT_KIND_UNSPECIFIED); }},
+                    {"kind", [](P& p) { p.set_kind(static_cast<v1::VerdictKind>(42)); }},
+                    {"value", [](P& p) { p.set_value(std::nan("")); }},
+                    {"seconds", [](P& p) { p.set_seconds(-1); }},
+                    {"components[0].name", [](P& p) { p.mutable_components(0)->clear_name(); }},
+                    {"components[0].value", [](P& p) { p.mutable_components(0)->set_value(std::nan("")); }}});
+}
+
+TEST(PolicyRefProto, RoundTripsAndIsRefusedWhenSomethingIsMissing) {
+  using P = v1::PolicyRef;
+  const PolicyRef policy{"job", 3, "hash", "127.0.0.1:1"};
+  EXPECT_EQ(*FromProto(ToProto(policy)), policy);
+  ExpectRefused<P>(ToProto(policy), {{"job", [](P& p) { p.clear_job(); }},
+                                     {"policy_version", [](P& p) { p.set_policy_version(-1); }},
+                                     {"manifest_hash", [](P& p) { p.clear_manifest_hash(); }},
+                                     {"source", [](P& p) { p.set_source(std::string(5000, 's')); }}});
+}
+
+TEST(LedgerProto, RoundTripsAndMustBalance) {
+  Ledger ledger;
+  for (int i = 0; i < kLedgerColumns; ++i) {
+    ledger.columns[i] = 1 << i;
+    ledger.issued += 1 << i;
+  }
+  const Ledger out = *FromProto(ToProto(ledger));
+  EXPECT_EQ(out.issued, ledger.issued);
+  EXPECT_EQ(out.columns, ledger.columns);
+  using P = v1::Ledger;
+  ExpectRefused<P>(ToProto(ledger),
+                   {{"issued", [](P& p) { p.set_issued(1); }},
+                    {"trained", [](P& p) { p.set_trained(-1); }},
+                    {"quarantined", [](P& p) { p.set_quarantined(std::numeric_limits<int64_t>::max()); }}});
+}
+
+}  // namespace
+}  // namespace sluice
