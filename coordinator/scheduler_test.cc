@@ -1,0 +1,459 @@
+#include "coordinator/scheduler.h"
+
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+// Plays the fleet: feeds events and answers actions, in an order that the test chooses.
+class SchedulerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    s_.plan.groups_per_step = 2;
+    s_.plan.group_size = 2;
+    s_.plan.max_versions = 1;
+    s_.plan.stop_steps = 10;
+    s_.plan.generate_timeout = absl::Seconds(10);
+    s_.plan.score_timeout = absl::Seconds(5);
+  }
+
+  std::vector<Action> Send(decltype(Event::body) body) {
+    std::vector<Action> actions = Step(s_, Event{now_, std::move(body)});
+    for (const Action& action : actions) log_.push_back(action);
+    return actions;
+  }
+  template <typename T>
+  std::vector<T> All() const {
+    std::vector<T> out;
+    for (const Action& action : log_) {
+      if (const T* found = std::get_if<T>(&action)) out.push_back(*found);
+    }
+    return out;
+  }
+  template <typename T>
+  std::vector<T> TakeAll() {
+    std::vector<T> out = All<T>();
+    std::erase_if(log_, [](const Action& action) { return std::holds_alternative<T>(action); });
+    return out;
+  }
+  static PolicyRef Ref(PolicyVersion version) {
+    return {"job", version, "hash" + std::to_string(version), "src"};
+  }
+
+  // Answers the learner's call under way.
+  void AnswerLearner(TrainerState state = {}, const std::string& expected = "") {
+    ASSERT_TRUE(s_.learner.busy.has_value());
+    LearnerDone done;
+    done.call = *s_.learner.busy;
+    done.state = std::move(state);
+    done.policy = Ref(s_.learner.op == LearnerOp::kPublishFirst ? 0 : s_.learner.op_version);
+    done.expected_hash = expected;
+    Send(done);
+  }
+  void FailLearner(absl::Status status) {
+    LearnerDone done;
+    done.call = *s_.learner.busy;
+    done.status = std::move(status);
+    Send(done);
+  }
+  void LoadAll() {
+    for (const StartLoad& load : TakeAll<StartLoad>()) {
+      Send(PolicyLoaded{load.worker, load.epoch, load.policy.version, absl::OkStatus()});
+    }
+  }
+  // To version 0 served by one rollout worker, with one reward worker.
+  void Begin() {
+    Send(LearnerUp{"learner", 1});
+    AnswerLearner();
+    AnswerLearner();
+    ASSERT_EQ(s_.version, 0);
+    Send(RolloutUp{"r0", 2});
+    Send(RewardUp{"reward", 3});
+    LoadAll();
+  }
+  void Generate(const StartGenerate& start, PolicyVersion version) {
+    for (uint32_t index : start.indices) Send(SampleArrived{start.attempt, index, version});
+    Send(GenerateEnded{start.attempt, absl::OkStatus()});
+  }
+  void ScoreAll(Judgement judgement = Judgement::kReward) {
+    for (const StartScore& score : TakeAll<StartScore>()) {
+      ScoreEnded ended{score.call, absl::OkStatus(), {}};
+      for (const SampleRef& ref : score.items)
+        ended.verdicts.push_back({judgement, static_cast<double>(ref.index)});
+      Send(ended);
+    }
+  }
+  void CompleteAll(PolicyVersion version) {
+    for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, version);
+    ScoreAll();
+  }
+
+  SchedulerState s_;
+  absl::Time now_ = absl::UnixEpoch() + absl::Hours(1);
+  std::vector<Action> log_;
+};
+
+TEST_F(SchedulerTest, IssuesOnlyWhatFindsAPlaceInABatchInTime) {
+  Begin();
+  // groups_per_step x (max_versions + 1)
+  EXPECT_EQ(All<IssueGroup>().size(), 4u);
+  for (const IssueGroup& issue : All<IssueGroup>()) EXPECT_EQ(issue.train_by, 1);
+}
+
+TEST_F(SchedulerTest, IssuesOneBatchAtATimeWhenSynchronous) {
+  s_.plan.max_versions = 0;
+  Begin();
+  EXPECT_EQ(TakeAll<IssueGroup>().size(), 2u);
+  CompleteAll(0);
+  AnswerLearner();  // groups added
+  ASSERT_EQ(s_.learner.op, LearnerOp::kStep);
+  EXPECT_TRUE(TakeAll<IssueGroup>().empty());
+  AnswerLearner();
+  EXPECT_EQ(s_.version, 1);
+  EXPECT_TRUE(All<IssueGroup>().empty()) << "the worker still serves version 0";
+  LoadAll();
+  EXPECT_EQ(All<IssueGroup>().size(), 2u);
+}
+
+TEST_F(SchedulerTest, WritesTheIssueBeforeItGenerates) {
+  Begin();
+  std::set<Draw> issued;
+  for (const Action& action : log_) {
+    if (const auto* issue = std::get_if<IssueGroup>(&action)) issued.insert(issue->draw);
+    if (const auto* start = std::get_if<StartGenerate>(&action)) EXPECT_TRUE(issued.count(start->group.draw));
+  }
+  EXPECT_EQ(issued.size(), 4u);
+}
+
+TEST_F(SchedulerTest, TakesTheBatchByTrainByAndDraw) {
+  Begin();
+  const auto starts = TakeAll<StartGenerate>();
+  for (int i : {3, 1, 2}) Generate(starts[i], 0);
+  ScoreAll();
+  while (s_.learner.busy && s_.learner.op == LearnerOp::kAddGroups) AnswerLearner();
+  ScoreAll();
+  ASSERT_FALSE(All<RecordBatch>().empty());
+  // Nothing is due at version 0, so the first two that are complete are taken, in order of their draws.
+  EXPECT_EQ(All<RecordBatch>()[0].draws.size(), 2u);
+  EXPECT_LT(All<RecordBatch>()[0].draws[0], All<RecordBatch>()[0].draws[1]);
+}
+
+TEST_F(SchedulerTest, DoesNotStepPastADueGroupUntilItsDeadline) {
+  Begin();
+  auto starts = TakeAll<StartGenerate>();
+  for (int i : {1, 2, 3}) Generate(starts[i], 0);
+  ScoreAll();
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  AnswerLearner();
+  ASSERT_EQ(s_.version, 1);
+  LoadAll();
+  TakeAll<RecordBatch>();
+  CompleteAll(1);  // the groups issued since; draw 0 is due now and not complete
+  while (s_.learner.busy) AnswerLearner();
+  EXPECT_TRUE(All<RecordBatch>().empty());
+  // Its attempt fails at its deadline, the next too; then it is stale.
+  for (int i = 0; i < 40 && All<RecordBatch>().empty(); ++i) {
+    now_ += absl::Seconds(1);
+    Send(TickEvent{});
+    while (s_.learner.busy && s_.learner.op == LearnerOp::kAddGroups) AnswerLearner();
+  }
+  ASSERT_EQ(All<RecordBatch>().size(), 1u);
+  ASSERT_EQ(All<DropGroup>().size(), 1u);
+  EXPECT_EQ(All<DropGroup>()[0].draw, starts[0].group.draw);
+  EXPECT_EQ(All<DropGroup>()[0].column, LedgerColumn::kDroppedStale);
+}
+
+TEST_F(SchedulerTest, IgnoresSamplesThatAreLateOrSentTwice) {
+  Begin();
+  const StartGenerate start = TakeAll<StartGenerate>()[0];
+  Send(SampleArrived{start.attempt, 0, 0});
+  Send(SampleArrived{start.attempt, 0, 0});
+  Send(SampleArrived{start.attempt, 1, 0});
+  Send(SampleArrived{start.attempt + 1000, 1, 0});
+  Send(GenerateEnded{start.attempt, absl::OkStatus()});
+  Send(GenerateEnded{start.attempt, absl::OkStatus()});
+  const auto scores = TakeAll<StartScore>();
+  ASSERT_EQ(scores.size(), 1u);
+  EXPECT_EQ(scores[0].items.size(), 2u);
+  ScoreEnded ended{scores[0].call, absl::OkStatus(), {{Judgement::kReward, 1}, {Judgement::kReward, 0}}};
+  Send(ended);
+  Send(ended);
+  EXPECT_EQ(All<GroupComplete>().size(), 1u);
+}
+
+TEST_F(SchedulerTest, RefusesSamplesOlderThanTheBound) {
+  s_.version = 5;
+  s_.policy = Ref(5);
+  s_.checkpointed = 5;
+  Send(LearnerUp{"learner", 1});
+  TrainerState state;
+  state.version = 5;
+  state.policy = Ref(5);
+  AnswerLearner(state, "hash5");
+  Send(RolloutUp{"r0", 2});
+  LoadAll();
+  const StartGenerate start = TakeAll<StartGenerate>()[0];
+  Send(SampleArrived{start.attempt, 0, 4});  // train_by is 6: 4 would be 2 versions old then
+  EXPECT_EQ(s_.groups.at(start.group).samples[0].status, SampleStatus::kGenerating);
+  Send(SampleArrived{start.attempt, 0, 5});
+  EXPECT_EQ(s_.groups.at(start.group).samples[0].status, SampleStatus::kGenerated);
+}
+
+TEST_F(SchedulerTest, GivesOnlyMissingSamplesToAnotherWorkerWhenOneIsLost) {
+  Begin();
+  const StartGenerate start = TakeAll<StartGenerate>()[0];
+  Send(SampleArrived{start.attempt, 1, 0});
+  Send(RolloutUp{"r1", 7});
+  LoadAll();
+  TakeAll<StartGenerate>();
+  Send(WorkerDown{"r0", 2, "its lease ran out"});
+  bool found = false;
+  for (const StartGenerate& again : All<StartGenerate>()) {
+    if (again.group != start.group) continue;
+    found = true;
+    EXPECT_EQ(again.worker, "r1");
+    EXPECT_EQ(again.indices, std::vector<uint32_t>{0});
+    EXPECT_EQ(again.number, 1u);
+  }
+  EXPECT_TRUE(found);
+  // What the lost one still says is not heard.
+  Send(SampleArrived{start.attempt, 0, 0});
+  EXPECT_EQ(s_.groups.at(start.group).samples[0].status, SampleStatus::kGenerating);
+}
+
+TEST_F(SchedulerTest, QuarantinesASampleAfterItsLastAttempt) {
+  Begin();
+  for (int i = 0; i < s_.plan.max_attempts; ++i) {
+    for (const StartGenerate& start : TakeAll<StartGenerate>()) {
+      if (start.group.draw != 0) continue;
+      Send(GenerateEnded{start.attempt, absl::InternalError("broken")});
+    }
+  }
+  EXPECT_EQ(All<SettleSample>().size(), 2u);
+  for (const SettleSample& settle : All<SettleSample>()) EXPECT_EQ(settle.column, LedgerColumn::kQuarantined);
+  ASSERT_EQ(All<DropGroup>().size(), 1u);
+  EXPECT_EQ(s_.groups.count(GroupKey{false, 0}), 0u);
+}
+
+TEST_F(SchedulerTest, TriesTheCheckerAgainAndNeverMakesItsFailureAReward) {
+  s_.plan.max_attempts = 2;
+  Begin();
+  Generate(TakeAll<StartGenerate>()[0], 0);
+  ScoreAll(Judgement::kInfrastructure);
+  EXPECT_TRUE(All<SettleSample>().empty());
+  ScoreAll(Judgement::kInfrastructure);
+  EXPECT_EQ(All<SettleSample>().size(), 2u);
+  ASSERT_EQ(All<DropGroup>().size(), 1u);
+  EXPECT_EQ(All<DropGroup>()[0].column, LedgerColumn::kDroppedFailed);
+}
+
+TEST_F(SchedulerTest, DropsTiedGroupsOnlyWhenAskedTo) {
+  for (bool filter : {false, true}) {
+    s_ = SchedulerState();
+    log_.clear();
+    SetUp();
+    s_.plan.filter_ties = filter;
+    Begin();
+    Generate(TakeAll<StartGenerate>()[0], 0);
+    const StartScore score = TakeAll<StartScore>()[0];
+    Send(ScoreEnded{score.call, absl::OkStatus(), {{Judgement::kReward, 1}, {Judgement::kReward, 1}}});
+    EXPECT_EQ(All<DropGroup>().size(), filter ? 1u : 0u);
+    EXPECT_EQ(All<GroupComplete>().size(), filter ? 0u : 1u);
+  }
+}
+
+TEST_F(SchedulerTest, RedoesCommittedStepsAfterTheLearnersRestart) {
+  s_.version = 3;
+  s_.policy = Ref(3);
+  Send(LearnerUp{"learner", 1});
+  TrainerState state;
+  state.version = 1;
+  state.policy = Ref(1);
+  AnswerLearner(state, "hash1");
+  ASSERT_EQ(s_.learner.op, LearnerOp::kRedo);
+  EXPECT_EQ(s_.learner.op_version, 2);
+  AnswerLearner({}, "hash2");
+  EXPECT_EQ(s_.learner.op_version, 3);
+  AnswerLearner({}, "hash3");
+  EXPECT_EQ(s_.learner.version, 3);
+  EXPECT_TRUE(All<CommitVersion>().empty());
+  EXPECT_EQ(s_.end, JobEnd::kNone);
+}
+
+TEST_F(SchedulerTest, FailsWhenARedoneStepComesOutDifferent) {
+  s_.version = 3;
+  Send(LearnerUp{"learner", 1});
+  TrainerState state;
+  state.version = 2;
+  state.policy = Ref(2);
+  AnswerLearner(state, "hash2");
+  AnswerLearner({}, "another");
+  EXPECT_EQ(s_.end, JobEnd::kFailed);
+  EXPECT_NE(s_.error.find("came out different"), std::string::npos) << s_.error;
+}
+
+TEST_F(SchedulerTest, AsksAgainForTheStepWhoseAnswerWasLost) {
+  Begin();
+  CompleteAll(0);
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  FailLearner(absl::UnavailableError("gone"));
+  now_ += absl::Seconds(10);
+  Send(TickEvent{});
+  ASSERT_EQ(s_.learner.op, LearnerOp::kOpen);
+  TrainerState state;
+  state.version = 1;  // it was made
+  state.policy = Ref(1);
+  AnswerLearner(state);
+  while (s_.learner.op == LearnerOp::kAddGroups && s_.learner.busy) AnswerLearner();
+  ASSERT_EQ(s_.learner.op, LearnerOp::kStep);
+  AnswerLearner();
+  EXPECT_EQ(s_.version, 1);
+  EXPECT_EQ(All<RecordBatch>().size(), 1u);
+}
+
+TEST_F(SchedulerTest, FailsWhenTheLearnerIsAheadOfTheStore) {
+  s_.version = 1;
+  Send(LearnerUp{"learner", 1});
+  TrainerState state;
+  state.version = 2;
+  state.policy = Ref(2);
+  AnswerLearner(state);
+  EXPECT_EQ(s_.end, JobEnd::kFailed);
+}
+
+TEST_F(SchedulerTest, IgnoresTheAnswerOfALearnerThatWasReplaced) {
+  Begin();
+  CompleteAll(0);
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  Send(LearnerUp{"learner", 50});
+  AnswerLearner();  // of the one before
+  EXPECT_EQ(s_.version, 0);
+  EXPECT_EQ(s_.learner.op, LearnerOp::kOpen);
+  EXPECT_TRUE(s_.learner.busy.has_value());
+}
+
+TEST_F(SchedulerTest, EvaluatesBehindABarrier) {
+  s_.plan.evaluation_every = 1;
+  s_.plan.evaluation_prompts = 3;
+  s_.plan.evaluation_samples = 2;
+  Begin();
+  EXPECT_TRUE(All<IssueGroup>().empty());
+  auto starts = TakeAll<StartGenerate>();
+  ASSERT_EQ(starts.size(), 3u);
+  for (const auto& start : starts) EXPECT_TRUE(start.group.evaluation);
+  for (const auto& start : starts) Generate(start, 0);
+  ScoreAll();
+  ScoreAll();
+  EXPECT_EQ(All<FinishEvaluation>().size(), 1u);
+  EXPECT_EQ(All<IssueGroup>().size(), 4u);
+  EXPECT_TRUE(All<SettleSample>().empty()) << "evaluation samples are not in the ledger";
+}
+
+TEST_F(SchedulerTest, HandsOutNothingWhilePausedAndGoesOnAfter) {
+  Begin();
+  Send(PauseEvent{});
+  CompleteAll(0);
+  EXPECT_NE(s_.learner.op, LearnerOp::kStep);
+  EXPECT_EQ(All<IssueGroup>().size(), 4u);
+  EXPECT_EQ(WaitingFor(s_), "being resumed");
+  if (s_.learner.busy) AnswerLearner();
+  Send(ResumeEvent{});
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  AnswerLearner();
+  EXPECT_EQ(s_.version, 1);
+}
+
+TEST_F(SchedulerTest, SettlesEverythingWhenCancelled) {
+  Begin();
+  Send(CancelEvent{});
+  EXPECT_EQ(All<DropGroup>().size(), 4u);
+  for (const DropGroup& drop : All<DropGroup>()) EXPECT_EQ(drop.column, LedgerColumn::kCancelled);
+  EXPECT_EQ(All<CancelGenerate>().size(), 4u);
+  EXPECT_TRUE(s_.groups.empty());
+  log_.clear();
+  Send(TickEvent{});
+  Send(RolloutUp{"r9", 99});
+  EXPECT_TRUE(log_.empty());
+}
+
+TEST_F(SchedulerTest, SaysWhatItWaitsFor) {
+  EXPECT_EQ(WaitingFor(s_), "a learner to register");
+  Send(LearnerUp{"learner", 1});
+  EXPECT_EQ(WaitingFor(s_), "the learner to open the job");
+  AnswerLearner();
+  AnswerLearner();
+  EXPECT_EQ(WaitingFor(s_), "a rollout worker to register");
+  Send(RolloutUp{"r0", 2});
+  EXPECT_EQ(WaitingFor(s_), "a reward worker to register");
+  Send(RewardUp{"reward", 3});
+  EXPECT_EQ(WaitingFor(s_), "rollout workers to load version 0");
+  LoadAll();
+  EXPECT_EQ(WaitingFor(s_), "the groups of step 1: 0 of 2 complete");
+}
+
+TEST_F(SchedulerTest, FailsAtOnceOnWhatNoRetryMends) {
+  Send(LearnerUp{"learner", 1});
+  FailLearner(absl::InvalidArgumentError("model.path: no such folder"));
+  EXPECT_EQ(s_.end, JobEnd::kFailed);
+  EXPECT_NE(s_.error.find("no such folder"), std::string::npos);
+}
+
+TEST_F(SchedulerTest, PausesWhenTheLearnersDiskIsFull) {
+  Begin();
+  CompleteAll(0);
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  FailLearner(absl::ResourceExhaustedError("no space left on device"));
+  EXPECT_TRUE(s_.paused);
+  now_ += absl::Minutes(1);
+  Send(ResumeEvent{});
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  AnswerLearner();
+  EXPECT_EQ(s_.version, 1);
+}
+
+TEST_F(SchedulerTest, NeverExceedsTheBoundWhateverTheOrder) {
+  // A worker that loads late and answers in a shuffled order, for each bound.
+  for (int64_t bound = 0; bound <= 3; ++bound) {
+    s_ = SchedulerState();
+    log_.clear();
+    SetUp();
+    s_.plan.max_versions = bound;
+    s_.plan.stop_steps = 30;
+    Begin();
+    Send(RolloutUp{"r1", 4});
+    LoadAll();
+    std::map<Draw, PolicyVersion> sampled;
+    uint64_t random = 12345 + static_cast<uint64_t>(bound);
+    std::vector<StartGenerate> open;
+    for (int turn = 0; turn < 5000 && s_.end == JobEnd::kNone; ++turn) {
+      for (const StartGenerate& start : TakeAll<StartGenerate>()) {
+        open.push_back(start);
+        sampled[start.group.draw] = s_.rollout.at(start.worker).version;
+      }
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      const uint64_t choice = random >> 33;
+      if (choice % 3 == 0 && !open.empty()) {
+        const StartGenerate start = open[choice % open.size()];
+        std::erase_if(open, [&](const StartGenerate& o) { return o.attempt == start.attempt; });
+        Generate(start, sampled[start.group.draw]);
+      } else if (choice % 7 == 1) {
+        LoadAll();
+      } else if (s_.learner.busy) {
+        for (const StartLearner& call : TakeAll<StartLearner>()) {
+          if (call.op != LearnerOp::kStep) continue;
+          for (Draw draw : call.draws)
+            EXPECT_LE(call.number - 1 - sampled.at(draw), bound) << "bound " << bound;
+        }
+        AnswerLearner();
+      }
+      ScoreAll();
+      for (const auto& [key, group] : s_.groups) EXPECT_GE(group.train_by, s_.version);
+    }
+    EXPECT_EQ(s_.end, JobEnd::kSucceeded) << "bound " << bound << ": " << WaitingFor(s_);
+    EXPECT_TRUE(All<DropGroup>().empty() || bound >= 0);
+    EXPECT_EQ(s_.version, 30);
+  }
+}
+
+}  // namespace
+}  // namespace sluice
