@@ -42,7 +42,7 @@ def run_job(binaries, state, folder, model, name):
         f.writelines(json.dumps({"prompt": f"What is {i} + {i + 1}?"}) + "\n" for i in range(8))
     with open(path, "w", encoding="utf-8") as f:
         f.write(JOB.format(model=model, prompts=prompts))
-    out = sluice(binaries, "submit", path, "--wait", "--json", "--state", state)
+    out = sluice(binaries, "submit", path, "--wait", "--state", state)
     return json.loads(out.strip().splitlines()[0])["job"]
 
 
