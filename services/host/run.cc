@@ -44,7 +44,9 @@ class StopWatchdog {
 
 int Fail(const absl::Status& status) {
   LogError("failed", {{"error", status.ToString()}});
-  return status.code() == absl::StatusCode::kInvalidArgument ? kWrongUsage : kFailed;
+  // What was asked for cannot be had: a bad flag or model, a port or a state directory in use.
+  const bool refused = absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
+  return refused ? kWrongUsage : kFailed;
 }
 
 absl::Status Serve(Host& host, HostedRole& role, const RoleMain& main) {

@@ -16,7 +16,7 @@
 #include "core/weights/policy_store.h"
 #include "services/adapters/trainer_adapter.h"
 #include "services/adapters/weight_adapter.h"
-#include "services/learner/gang.h"
+#include "services/learner/learner_rank.h"
 #include "services/learner/remote_key_value.h"
 #include "services/learner/rendezvous_service.h"
 
@@ -34,13 +34,13 @@ class RankRole : public HostedRole {
   RankRole(const LearnerFlags& flags, Host& host, std::atomic<bool>* gang_failed)
       : flags_(flags), host_(host), gang_failed_(gang_failed) {}
   void OnStopping() override {
-    if (gang_ != nullptr) gang_->Stop();
+    if (rank_ != nullptr) rank_->Stop();
   }
 
  protected:
   // When the server's address is known.
-  void StartGang(KeyValue* store, TrainerOptions trainer) {
-    GangOptions options;
+  void StartRank(KeyValue* store, TrainerOptions trainer) {
+    LearnerRankOptions options;
     options.rank = flags_.rank;
     options.world = flags_.world;
     options.epoch = flags_.gang_epoch;
@@ -56,13 +56,13 @@ class RankRole : public HostedRole {
       }
       host->RequestStop();
     };
-    gang_ = std::make_unique<Gang>(std::move(options), host_.registry());
+    rank_ = std::make_unique<LearnerRank>(std::move(options), host_.registry());
   }
 
   const LearnerFlags flags_;
   Host& host_;
   std::atomic<bool>* const gang_failed_;
-  std::unique_ptr<Gang> gang_;
+  std::unique_ptr<LearnerRank> rank_;
 };
 
 // Stands in for the gang until there is one: services are registered before the address is known.
@@ -117,7 +117,7 @@ class FirstRankRole final : public RankRole {
         rendezvous_(store_),
         trainer_adapter_(trainer_, host.executor()),
         weight_adapter_(*policies_, host.executor()) {}
-  ~FirstRankRole() override { gang_.reset(); }  // before what it borrows
+  ~FirstRankRole() override { rank_.reset(); }  // before what it borrows
 
   std::vector<grpc::Service*> Services() override {
     return {&trainer_adapter_, &weight_adapter_, &rendezvous_};
@@ -129,8 +129,8 @@ class FirstRankRole final : public RankRole {
     options.policies = policies_.get();
     options.source = host.address();
     SLUICE_RETURN_IF_ERROR(MakeDirectories(options.state_dir));
-    StartGang(&store_, std::move(options));
-    trainer_.Set(gang_.get());
+    StartRank(&store_, std::move(options));
+    trainer_.Set(rank_.get());
     return absl::OkStatus();
   }
 
@@ -148,10 +148,10 @@ class FollowerRole final : public RankRole {
  public:
   FollowerRole(const LearnerFlags& flags, Host& host, std::atomic<bool>* gang_failed, Peer first)
       : RankRole(flags, host, gang_failed), store_(std::move(first)) {}
-  ~FollowerRole() override { gang_.reset(); }
+  ~FollowerRole() override { rank_.reset(); }
   std::vector<grpc::Service*> Services() override { return {}; }
   absl::Status OnServing(Host& host) override {
-    StartGang(&store_, {});
+    StartRank(&store_, {});
     return absl::OkStatus();
   }
 

@@ -23,7 +23,7 @@
 
 namespace sluice {
 
-struct GangOptions {
+struct LearnerRankOptions {
   int rank = 0, world = 1;
   int64_t epoch = 0;    // of the gang
   std::string address;  // where this rank serves; its host is what collectives listen on
@@ -35,10 +35,10 @@ struct GangOptions {
   std::function<void(const absl::Status&)> on_end;
 };
 
-class Gang final : public Trainer {
+class LearnerRank final : public Trainer {
  public:
-  Gang(GangOptions options, prometheus::Registry& registry);
-  ~Gang() override;
+  LearnerRank(LearnerRankOptions options, prometheus::Registry& registry);
+  ~LearnerRank() override;
 
   // Ends the rank's work. What cannot be interrupted (a rank that waits for the others) is left behind: the
   // process ends within stop_timeout all the same.
@@ -62,7 +62,7 @@ class Gang final : public Trainer {
   absl::Status WatchHealth();
   absl::StatusOr<LocalTrainer*> trainer() const;
 
-  const GangOptions options_;
+  const LearnerRankOptions options_;
   prometheus::Registry& registry_;
   std::unique_ptr<Collectives> collectives_;
   std::unique_ptr<LocalTrainer> local_;  // set once, by the gang's thread, before ready_

@@ -1,4 +1,4 @@
-#include "services/learner/gang.h"
+#include "services/learner/learner_rank.h"
 
 #include <cstdlib>
 #include <utility>
@@ -23,15 +23,15 @@ std::string HostOf(const std::string& address) {
 
 }  // namespace
 
-Gang::Gang(GangOptions options, prometheus::Registry& registry)
+LearnerRank::LearnerRank(LearnerRankOptions options, prometheus::Registry& registry)
     : options_(std::move(options)), registry_(registry), thread_([this] { Run(); }) {}
 
-Gang::~Gang() {
+LearnerRank::~LearnerRank() {
   Stop();
   thread_.join();
 }
 
-void Gang::Stop() {
+void LearnerRank::Stop() {
   absl::MutexLock lock(&mu_);
   stopping_ = true;
   if (mu_.AwaitWithTimeout(absl::Condition(&ended_), options_.stop_timeout)) return;
@@ -41,7 +41,7 @@ void Gang::Stop() {
   std::_Exit(0);
 }
 
-void Gang::Run() {
+void LearnerRank::Run() {
   absl::Status status = Work();
   {
     absl::MutexLock lock(&mu_);
@@ -51,7 +51,7 @@ void Gang::Run() {
   if (options_.on_end) options_.on_end(status);
 }
 
-absl::Status Gang::Connect() {
+absl::Status LearnerRank::Connect() {
   if (options_.world == 1) {
     collectives_ = std::make_unique<SingleCollectives>();
     return absl::OkStatus();
@@ -69,7 +69,7 @@ absl::Status Gang::Connect() {
   return absl::OkStatus();
 }
 
-absl::Status Gang::Work() {
+absl::Status LearnerRank::Work() {
   SLUICE_RETURN_IF_ERROR(Connect());
   TrainerOptions options = options_.trainer;
   options.collectives = collectives_.get();
@@ -82,7 +82,7 @@ absl::Status Gang::Work() {
   return options_.rank == 0 ? WatchHealth() : local_->RunFollower();
 }
 
-absl::Status Gang::WatchHealth() {
+absl::Status LearnerRank::WatchHealth() {
   while (true) {
     SLUICE_RETURN_IF_ERROR(local_->health());
     absl::MutexLock lock(&mu_);
@@ -90,7 +90,7 @@ absl::Status Gang::WatchHealth() {
   }
 }
 
-absl::StatusOr<LocalTrainer*> Gang::trainer() const {
+absl::StatusOr<LocalTrainer*> LearnerRank::trainer() const {
   absl::MutexLock lock(&mu_);
   if (stopping_) return absl::UnavailableError("the learner is stopping");
   if (ended_) return absl::UnavailableError("the learner's ranks lost each other; it starts again");
@@ -99,43 +99,44 @@ absl::StatusOr<LocalTrainer*> Gang::trainer() const {
   return local_.get();
 }
 
-absl::StatusOr<TrainerState> Gang::Open(const JobId& job, const JobSpec& spec) {
+absl::StatusOr<TrainerState> LearnerRank::Open(const JobId& job, const JobSpec& spec) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->Open(job, spec);
 }
 
-absl::StatusOr<StepMetrics> Gang::Supervise(const JobId& job, int64_t step,
-                                            absl::Span<const SupervisedExample> batch) {
+absl::StatusOr<StepMetrics> LearnerRank::Supervise(const JobId& job, int64_t step,
+                                                   absl::Span<const SupervisedExample> batch) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->Supervise(job, step, batch);
 }
 
-absl::StatusOr<PolicyRef> Gang::PublishFirst(const JobId& job) {
+absl::StatusOr<PolicyRef> LearnerRank::PublishFirst(const JobId& job) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->PublishFirst(job);
 }
 
-absl::Status Gang::AddGroup(const JobId& job, PolicyVersion version, const Group& group) {
+absl::Status LearnerRank::AddGroup(const JobId& job, PolicyVersion version, const Group& group) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->AddGroup(job, version, group);
 }
 
-absl::StatusOr<StepResult> Gang::Step(const JobId& job, PolicyVersion version, absl::Span<const Draw> draws) {
+absl::StatusOr<StepResult> LearnerRank::Step(const JobId& job, PolicyVersion version,
+                                             absl::Span<const Draw> draws) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->Step(job, version, draws);
 }
 
-absl::StatusOr<CheckpointInfo> Gang::Checkpoint(const JobId& job) {
+absl::StatusOr<CheckpointInfo> LearnerRank::Checkpoint(const JobId& job) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->Checkpoint(job);
 }
 
-absl::StatusOr<std::vector<CheckpointInfo>> Gang::ListCheckpoints(const JobId& job) {
+absl::StatusOr<std::vector<CheckpointInfo>> LearnerRank::ListCheckpoints(const JobId& job) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->ListCheckpoints(job);
 }
 
-absl::Status Gang::Export(const JobId& job, PolicyVersion version, const std::string& path) {
+absl::Status LearnerRank::Export(const JobId& job, PolicyVersion version, const std::string& path) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   return local->Export(job, version, path);
 }
