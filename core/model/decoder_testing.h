@@ -1,7 +1,9 @@
 // Test support: random tiny models, and one sequence that runs through the decoder with its cache.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
