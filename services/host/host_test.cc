@@ -225,10 +225,10 @@ TEST(RunRole, ExitsWithTwoOnWrongUsage) {
   EXPECT_EQ(RunTestRole({"--log-level", "loud"}), 2);
 }
 
-TEST(RunRole, ExitsWithOneWhenThePortIsInUse) {
+TEST(RunRole, ExitsWithTwoWhenThePortIsInUse) {
   const auto host = MakeHost();
   ASSERT_TRUE(host->Start().ok());
-  EXPECT_EQ(RunTestRole({"--listen", host->address()}), 1);
+  EXPECT_EQ(RunTestRole({"--listen", host->address()}), 2);
 }
 
 }  // namespace

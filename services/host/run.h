@@ -42,7 +42,8 @@ struct RoleMain {
   std::function<absl::StatusOr<std::unique_ptr<HostedRole>>(Host&)> build;
 };
 
-// Returns the exit code: 0 stopped in order, 1 failed, 2 wrong usage.
+// Returns the exit code: 0 stopped in order, 1 failed, 2 what was asked for cannot be had (a wrong flag, a
+// port in use).
 int RunRole(int argc, char** argv, const RoleMain& main);
 
 }  // namespace sluice
