@@ -15,12 +15,15 @@ class CommandLine {
  public:
   explicit CommandLine(CLI::App& app) : app_(app) {}
 
+  // The description's first line is in the list of commands, the others only in the command's own help.
   // `declare` adds options that write into the given Options; `run` gets them and returns the exit code.
   template <typename Options, typename Declare, typename Run>
   void Add(const std::string& name, const std::string& description, Declare declare, Run run) {
     auto options =
         std::make_shared<Options>();  // shared: the parser's callbacks and the run refer to the same
-    CLI::App* command = app_.add_subcommand(name, description);
+    const size_t line_end = description.find('\n');
+    CLI::App* command = app_.add_subcommand(name, description.substr(0, line_end));
+    if (line_end != std::string::npos) command->footer(description.substr(line_end + 1));
     declare(*command, *options);
     command->callback([this, options, run] { chosen_ = [options, run] { return run(*options); }; });
   }

@@ -165,11 +165,12 @@ int Run(const DemoOptions& o) {
 void AddDemoCommand(CommandLine& line) {
   line.Add<DemoOptions>(
       "demo",
-      "The whole loop on this machine, without network, GPU or download: makes a small model with random "
-      "weights, teaches "
-      "it\nthe form of an answer (some order of the digits it is given), then lets it find by reinforcement "
-      "that the judge "
-      "wants\nthem in rising order (5 2 8: -> 258). Shows held-out accuracy before and after.",
+      "Runs the whole loop on this machine with a small model made on the spot.\n"
+      "No network, GPU or download. The model is first taught the form of an answer (some order of the "
+      "digits it is\n"
+      "given), then it has to find by reinforcement that the judge wants them in rising order (5 2 8: -> "
+      "258).\n"
+      "Shows held-out accuracy before and after.",
       [](CLI::App& command, DemoOptions& o) {
         command.add_option("--seed", o.seed, "Of weights, problems and samples")->capture_default_str();
         command.add_option("--state", o.state,

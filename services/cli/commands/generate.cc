@@ -102,7 +102,8 @@ absl::StatusOr<RowsOutcome> Generate(const GenerateOptions& o) {
 void AddGenerateCommand(CommandLine& line) {
   line.Add<GenerateOptions>(
       "generate",
-      "Samples completions. Input: JSON Lines {\"id\", \"prompt\" | \"tokens\" | \"messages\", "
+      "Samples completions of a file of prompts.\n"
+      "Input: JSON Lines {\"id\", \"prompt\" | \"tokens\" | \"messages\", "
       "\"temperature\", \"top_k\",\n"
       "\"top_p\", \"max_tokens\", \"stop\", \"ignore_eos\", \"seed\", \"n\"}; temperature 0 is greedy. "
       "Output, in the same order:\n"

@@ -92,7 +92,8 @@ int Score(const ScoreOptions& o) {
 void AddScoreCommand(CommandLine& line) {
   line.Add<ScoreOptions>(
       "score",
-      "Log-probabilities of given tokens. Input: JSON Lines {\"id\", \"tokens\"}; output, in the same order: "
+      "Computes log-probabilities of given tokens.\n"
+      "Input: JSON Lines {\"id\", \"tokens\"}; output, in the same order: "
       "{\"id\", \"logprobs\"},\n"
       "log p(token t+1 | tokens 0..t) for each token after the first. --path chooses whose code computes "
       "them: the two must\n"
