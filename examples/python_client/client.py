@@ -68,7 +68,8 @@ def main():
         return 0 if state == job_pb2.SUCCEEDED else 1
     except grpc.RpcError as error:
         print(f"{error.code().name}: {error.details()}", file=sys.stderr)
-        return {grpc.StatusCode.INVALID_ARGUMENT: 2, grpc.StatusCode.UNAVAILABLE: 3}.get(error.code(), 1)
+        refused = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
+        return 2 if error.code() in refused else 3 if error.code() == grpc.StatusCode.UNAVAILABLE else 1
 
 
 if __name__ == "__main__":

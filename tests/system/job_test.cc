@@ -6,8 +6,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "services/cli/demo/random_model.h"
 #include "services/remote/job_client.h"
+#include "sluice/v1/rollout.grpc.pb.h"
 #include "tests/system/service_process.h"
 
 namespace sluice::system_test {
@@ -58,12 +60,10 @@ stop { steps: 3 }
     return Worker("sluice-learner", absl::StrCat("learner-", rank), more);
   }
   std::unique_ptr<ServiceProcess> PythonClient() {
-    // The client writes no address file; the flag that the fixture adds is swallowed by the shell.
-    return std::make_unique<ServiceProcess>(std::vector<std::string>{
-        "/bin/sh", "-c",
-        absl::StrCat("exec /usr/bin/python3 ", SourcePath("examples/python_client/client.py"), " ",
-                     coordinator_->address(), " ", folder_ / "job.textproto"),
-        "client"});
+    return std::make_unique<ServiceProcess>(
+        std::vector<std::string>{"/usr/bin/python3", SourcePath("examples/python_client/client.py"),
+                                 coordinator_->address(), folder_ / "job.textproto"},
+        /*serves=*/false);
   }
 
   TemporaryFolder folder_;
@@ -125,6 +125,64 @@ TEST_F(JobTest, StateDirectoryIsHeldByOneProcess) {
   ServiceProcess other({BinaryPath("sluice-learner"), "--state", folder_ / "learner"});
   EXPECT_EQ(other.AwaitExit().ToString(), "exit code 2");
   EXPECT_THAT(other.Log(), HasSubstr("in use"));
+}
+
+TEST_F(JobTest, LearnerFlagsThatContradictAreRefused) {
+  ServiceProcess beyond({BinaryPath("sluice-learner"), "--rank", "2", "--world", "2"});
+  EXPECT_EQ(beyond.AwaitExit().ToString(), "exit code 2");
+  EXPECT_THAT(beyond.Log(), HasSubstr("--rank"));
+  ServiceProcess alone({BinaryPath("sluice-learner"), "--rank", "1", "--world", "2"});
+  EXPECT_EQ(alone.AwaitExit().ToString(), "exit code 2");
+  EXPECT_THAT(alone.Log(), HasSubstr("--rendezvous"));
+  ServiceProcess stateless({BinaryPath("sluice-learner")});
+  EXPECT_EQ(stateless.AwaitExit().ToString(), "exit code 2");
+  EXPECT_THAT(stateless.Log(), HasSubstr("--state"));
+}
+
+// EXACT, from file to file: the learner's forward gives the rollout worker's numbers, to the last bit.
+TEST_F(JobTest, LearnerScoresAsTheRolloutWorkerDoes) {
+  std::string tokens = "3";
+  v1::ScoreTokensRequest request;
+  request.set_job("local");
+  request.add_tokens(3);
+  for (int i = 1; i < 100; ++i) {
+    request.add_tokens((i * 7) % 11 + 1);
+    absl::StrAppend(&tokens, ", ", (i * 7) % 11 + 1);
+  }
+  ASSERT_TRUE(
+      WriteFileAtomically(folder_ / "in", absl::StrCat("{\"id\": \"a\", \"tokens\": [", tokens, "]}\n"))
+          .ok());
+  for (const char* dtype : {"bf16", "fp32"}) {
+    ServiceProcess learner({BinaryPath("sluice-learner"), "--score-model", folder_ / "model", "--dtype",
+                            dtype, "--input", folder_ / "in", "--output", folder_ / "out"},
+                           /*serves=*/false);
+    ServiceProcess rollout({BinaryPath("sluice-rollout"), "--model", folder_ / "model", "--dtype", dtype});
+    EXPECT_EQ(learner.AwaitExit().ToString(), "exit code 0") << learner.Log();
+    ASSERT_TRUE(rollout.AwaitServing());
+    Peer peer = *Connect(rollout.address());
+    ClientCall call(peer, absl::Now() + absl::Seconds(60));
+    v1::ScoreTokensResponse response;
+    auto stub = v1::RolloutService::NewStub(peer.channel);
+    ASSERT_TRUE(call.Result(stub->ScoreTokens(call.context(), request, &response)).ok());
+    auto out = ReadFile(folder_ / "out");
+    ASSERT_TRUE(out.ok()) << out.status();
+    const nlohmann::json row = nlohmann::json::parse(*out, nullptr, false);
+    ASSERT_TRUE(row.is_object()) << *out;
+    EXPECT_EQ(row["id"], "a");
+    ASSERT_EQ(row["logprobs"].size(), 99u);
+    ASSERT_EQ(response.logprobs_size(), 99);
+    for (int i = 0; i < 99; ++i) EXPECT_EQ(row["logprobs"][i].get<float>(), response.logprobs(i)) << i;
+  }
+}
+
+TEST_F(JobTest, ScoringRefusesABadRowByItsLineAndWritesNothing) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "in", "{\"id\": 1, \"tokens\": [1]}\n\n{\"id\": 2}\n").ok());
+  ServiceProcess learner({BinaryPath("sluice-learner"), "--score-model", folder_ / "model", "--input",
+                          folder_ / "in", "--output", folder_ / "out"},
+                         /*serves=*/false);
+  EXPECT_EQ(learner.AwaitExit().ToString(), "exit code 2");
+  EXPECT_THAT(learner.Log(), HasSubstr("in:3: \"tokens\""));
+  EXPECT_FALSE(FileExists(folder_ / "out"));
 }
 
 TEST_F(JobTest, GangEndsWhenOneOfItsRanksDies) {

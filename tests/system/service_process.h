@@ -47,9 +47,9 @@ class TemporaryFolder {
 // One process. Stopped, and killed when it does not, in the end.
 class ServiceProcess {
  public:
-  // `argv` without --address-file, which is added.
-  explicit ServiceProcess(std::vector<std::string> argv) {
-    argv.insert(argv.end(), {"--address-file", address_file()});
+  // `argv` without --address-file, which is added for one that serves.
+  explicit ServiceProcess(std::vector<std::string> argv, bool serves = true) {
+    if (serves) argv.insert(argv.end(), {"--address-file", address_file()});
     watch_ = inotify_init1(IN_CLOEXEC);
     inotify_add_watch(watch_, folder_.path().c_str(), IN_MOVED_TO | IN_MODIFY);
     auto pid = cli::Spawn({.argv = std::move(argv), .log_file = log_file(), .die_with_parent = true});
