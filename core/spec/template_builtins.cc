@@ -252,13 +252,15 @@ absl::StatusOr<Value> MapMembers(const Value& value, const Arguments& arguments,
   SLUICE_ASSIGN_OR_RETURN(const List items, Iterate(value, budget));
   const bool by_member = arguments.positional.empty();
   SLUICE_ASSIGN_OR_RETURN(const std::string name, TextArgument(arguments, 0, "attribute"));
+  Arguments rest = arguments;
+  if (!by_member) rest.positional.erase(rest.positional.begin());
   List out;
   for (const Value& item : items) {
     if (by_member) {
       out.push_back(Member(item, name));
       continue;
     }
-    SLUICE_ASSIGN_OR_RETURN(Value mapped, ApplyFilter(name, item, {}, budget));
+    SLUICE_ASSIGN_OR_RETURN(Value mapped, ApplyFilter(name, item, rest, budget));
     out.push_back(std::move(mapped));
   }
   return budget.Items(std::move(out));

@@ -162,6 +162,13 @@ class Lexer {
       ++at_;
       while (at_ < in_.size() && IsDigit(in_[at_])) ++at_;
     }
+    size_t exponent = at_ + 1;
+    if (exponent < in_.size() && (in_[exponent] == '+' || in_[exponent] == '-')) ++exponent;
+    if (exponent < in_.size() && (in_[at_] == 'e' || in_[at_] == 'E') && IsDigit(in_[exponent])) {
+      fraction = true;
+      at_ = exponent;
+      while (at_ < in_.size() && IsDigit(in_[at_])) ++at_;
+    }
     int64_t ignored;
     const absl::string_view text = in_.substr(begin, at_ - begin);
     if (!fraction && !absl::SimpleAtoi(text, &ignored)) return Error("a number too large");
