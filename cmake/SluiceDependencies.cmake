@@ -32,8 +32,12 @@ if(NOT EXISTS ${_torch}/lib/libtorch_cpu.so)
 endif()
 add_library(sluice_torch INTERFACE)
 add_library(sluice::torch ALIAS sluice_torch)
-target_include_directories(sluice_torch SYSTEM INTERFACE
-  ${_torch}/include ${_torch}/include/torch/csrc/api/include)
+# A target that only links LibTorch and includes protobuf sets SLUICE_WITHOUT_TORCH_HEADERS, for the wheel's copy of
+# protobuf would come first.
+foreach(_folder include include/torch/csrc/api/include)
+  target_include_directories(sluice_torch SYSTEM INTERFACE
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:SLUICE_WITHOUT_TORCH_HEADERS>>>:${_torch}/${_folder}>)
+endforeach()
 target_compile_definitions(sluice_torch INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
 target_link_libraries(sluice_torch INTERFACE ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so)
 target_link_options(sluice_torch INTERFACE
