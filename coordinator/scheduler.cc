@@ -106,6 +106,7 @@ void SchedulerStep::On(const ResumeEvent&) {
   s_.paused = false;
   s_.error.clear();
   s_.learner.failures = 0;
+  s_.blocked_since = absl::InfiniteFuture();
   Do(SaveState{});
   Do(Note{"resumed"});
 }

@@ -50,6 +50,7 @@ void SchedulerStep::DriveTraining() {
     return;
   }
   const bool evaluating = s_.evaluation || evaluation_due();
+  if (evaluating) s_.blocked_since = absl::InfiniteFuture();  // that time is not the groups'
   if (s_.batch.empty() && !evaluating) CloseBatch();
   std::vector<Draw> missing;
   if (!s_.batch.empty()) {
