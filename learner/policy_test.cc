@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "core/model/decoder.h"
 #include "gtest/gtest.h"
 #include "learner/tiny_model_for_test.h"
 
@@ -25,29 +24,6 @@ std::unique_ptr<Policy> MakePolicy(const TinyModel& model, DType dtype, uint64_t
       std::make_unique<Policy>(config, dtype, layout.Flatten(layout.frozen(), tensors).value(), pool);
   EXPECT_TRUE(policy->SetPublished(layout.Flatten(layout.trained(), tensors).value()).ok());
   return policy;
-}
-
-// The engine: one row at a time into a cache of blocks. Log-probabilities of tokens[first..].
-std::vector<float> EngineLogprobs(const Policy& policy, const std::vector<int32_t>& tokens, size_t first) {
-  Decoder decoder(policy.config(), nullptr);
-  const int64_t blocks = static_cast<int64_t>(tokens.size()) / kernels::kBlockTokens + 1;
-  const int64_t block_floats = kernels::kBlockTokens * decoder.cache_width();
-  std::vector<float> cache(policy.config().layers * blocks * block_floats);
-  std::vector<std::vector<float*>> pointers(policy.config().layers);
-  std::vector<float* const*> caches;
-  for (int64_t l = 0; l < policy.config().layers; ++l) {
-    for (int64_t b = 0; b < blocks; ++b) pointers[l].push_back(&cache[(l * blocks + b) * block_floats]);
-    caches.push_back(pointers[l].data());
-  }
-  std::vector<float> hidden(policy.config().hidden), logits(policy.config().vocab), out;
-  for (size_t t = 0; t + 1 < tokens.size(); ++t) {
-    DecoderRow row{tokens[t], static_cast<int32_t>(t), caches.data()};
-    decoder.Forward(*policy.packed(), {&row, 1}, hidden.data());
-    if (t + 1 < first) continue;
-    decoder.Logits(*policy.packed(), hidden.data(), 1, logits.data());
-    out.push_back(kernels::LogSoftmaxAt(logits.data(), policy.config().vocab, tokens[t + 1], 1.0f, nullptr));
-  }
-  return out;
 }
 
 struct Sample {
@@ -88,7 +64,7 @@ TEST_P(PolicyForwardTest, EqualsTheEngineBitForBitHoweverItIsPacked) {
     for (const auto& completion : s.completions) {
       std::vector<int32_t> tokens = s.prompt;
       tokens.insert(tokens.end(), completion.begin(), completion.end());
-      engine.push_back(EngineLogprobs(*policy, tokens, s.prompt.size()));
+      engine.push_back(EngineLogprobs(policy->config(), *policy->packed(), tokens, s.prompt.size()));
     }
   }
   for (int64_t max_tokens : {int64_t{100000}, int64_t{150}, int64_t{1}}) {
@@ -173,7 +149,8 @@ TEST_P(PolicyGradientTest, EqualsCentralDifferencesForEachTensor) {
 
 TEST_P(PolicyGradientTest, DoesNotDependOnMicroBatches) {
   auto policy = MakePolicy(GetParam(), DType::kF32, 5);
-  const std::vector<PackGroup> groups = GroupsOf(Samples());
+  const std::vector<Sample> samples = Samples();
+  const std::vector<PackGroup> groups = GroupsOf(samples);
   auto gradient = [&](int64_t max_tokens) {
     policy->ZeroGradient(policy->layout().trained_size());
     for (const auto& part : PlanMicroBatches(groups, max_tokens)) LossOf(*policy, part, true);
@@ -202,7 +179,8 @@ INSTANTIATE_TEST_SUITE_P(Models, PolicyGradientTest, testing::ValuesIn(SmoothMod
 TEST(PolicyTest, GradientIsExactlyZeroWhenNoTokenHasOne) {
   auto policy = MakePolicy(TinyModels()[2], DType::kF32, 5);
   policy->ZeroGradient(policy->layout().trained_size());
-  auto batch = std::make_shared<const PackedBatch>(Pack(GroupsOf(Samples())));
+  const std::vector<Sample> samples = Samples();
+  auto batch = std::make_shared<const PackedBatch>(Pack(GroupsOf(samples)));
   policy->Accumulate(batch, 1.0f, [](size_t, const TargetScore&) { return TargetGradient{}; });
   for (float g : policy->gradient()) ASSERT_EQ(g, 0.0f);
 }

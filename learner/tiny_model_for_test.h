@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/model/decoder.h"
 #include "core/spec/checkpoint_dir.h"
 #include "core/spec/model_config.h"
 #include "core/spec/tensor.h"
@@ -87,6 +88,30 @@ inline std::vector<int32_t> RandomTokens(uint64_t seed, uint64_t draw, int count
     tokens[i] = static_cast<int32_t>(UniformAt(seed, RandomDomain::kTraining, draw, 1, i) * vocab);
   }
   return tokens;
+}
+
+// The engine: one row at a time into a cache of blocks. Log-probabilities of tokens[first..].
+inline std::vector<float> EngineLogprobs(const ModelConfig& config, const DecoderWeights& weights,
+                                         const std::vector<int32_t>& tokens, size_t first) {
+  Decoder decoder(config, nullptr);
+  const int64_t blocks = static_cast<int64_t>(tokens.size()) / kernels::kBlockTokens + 1;
+  const int64_t block_floats = kernels::kBlockTokens * decoder.cache_width();
+  std::vector<float> cache(config.layers * blocks * block_floats);
+  std::vector<std::vector<float*>> pointers(config.layers);
+  std::vector<float* const*> caches;
+  for (int64_t l = 0; l < config.layers; ++l) {
+    for (int64_t b = 0; b < blocks; ++b) pointers[l].push_back(&cache[(l * blocks + b) * block_floats]);
+    caches.push_back(pointers[l].data());
+  }
+  std::vector<float> hidden(config.hidden), logits(config.vocab), out;
+  for (size_t t = 0; t + 1 < tokens.size(); ++t) {
+    DecoderRow row{tokens[t], static_cast<int32_t>(t), caches.data()};
+    decoder.Forward(weights, {&row, 1}, hidden.data());
+    if (t + 1 < first) continue;
+    decoder.Logits(weights, hidden.data(), 1, logits.data());
+    out.push_back(kernels::LogSoftmaxAt(logits.data(), config.vocab, tokens[t + 1], 1.0f, nullptr));
+  }
+  return out;
 }
 
 }  // namespace sluice

@@ -1,0 +1,500 @@
+#include "learner/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "core/base/file.h"
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+#include "core/spec/checkpoint_dir.h"
+#include "core/weights/fetch_policy.h"
+#include "learner/batch.h"
+#include "learner/checkpoint.h"
+#include "learner/gang.h"
+#include "learner/trainer_metrics.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kResultsKept = 16;   // steps whose result can be asked for again
+constexpr size_t kHashesKept = 2048;  // versions that trajectories may name; staleness is at most 1000
+constexpr PolicyVersion kVersionsAhead = 16;  // of groups handed over before their turn
+
+absl::Status CheckJobName(const JobId& job) {
+  const bool fits = !job.empty() && job.size() <= 128 && job[0] != '.' &&
+                    job.find('/') == std::string::npos && job.find('\0') == std::string::npos;
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError("job: 1 to 128 characters, no '/', not beginning with '.'");
+}
+
+std::string HashOf(const LearningSpec& spec) {
+  ByteWriter bytes;
+  Put(spec, &bytes);
+  return Sha256Hex(bytes.Finish());
+}
+
+template <typename Map>
+void KeepNewest(Map* map, size_t count) {
+  while (map->size() > count) map->erase(map->begin());
+}
+
+}  // namespace
+
+class LocalTrainer::Impl {
+ public:
+  Impl(const TrainerOptions& options, prometheus::Registry& registry)
+      : options_(options),
+        metrics_(registry),
+        gang_({options.collectives, options.threads, options.collective_timeout, options.keep_alive}) {}
+
+  Gang& gang() { return gang_; }
+
+  absl::StatusOr<TrainerState> Open(const JobId& job, const JobSpec& spec) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedRankZero());
+    SLUICE_RETURN_IF_ERROR(CheckJobName(job));
+    if (IsOpen(job)) return State();
+    {
+      absl::MutexLock pending(&pending_mu_);
+      job_.clear();
+      pending_.clear();
+      pending_groups_ = 0;
+    }
+    SLUICE_RETURN_IF_ERROR(Annotate(Load(job, spec), absl::StrCat("opening job ", job)));
+    {
+      absl::MutexLock pending(&pending_mu_);
+      job_ = job;
+    }
+    LogInfo("job_open",
+            {{"job", job}, {"version", version_}, {"ranks", gang_.size()}, {"threads", options_.threads}});
+    return State();
+  }
+
+  absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
+                                        absl::Span<const SupervisedExample> batch) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedOpen(job));
+    if (version_ != kNoPolicyVersion) {
+      return absl::FailedPreconditionError("the supervised stage is over: version 0 is published");
+    }
+    if (step != warm_start_steps_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("supervised step ", step, " is not the next one, ", warm_start_steps_));
+    }
+    if (batch.empty()) return absl::InvalidArgumentError("a supervised batch without rows");
+    for (size_t i = 0; i < batch.size(); ++i) {
+      SLUICE_RETURN_IF_ERROR(Annotate(CheckExample(batch[i], limits_), absl::StrCat("row ", i)));
+    }
+    const absl::Time start = absl::Now();
+    SLUICE_ASSIGN_OR_RETURN(StepMetrics metrics, gang_.Supervise(step, batch));
+    ++warm_start_steps_;
+    metrics.values["step_seconds"] = absl::ToDoubleSeconds(absl::Now() - start);
+    metrics_.ObserveSupervised(metrics);
+    return metrics;
+  }
+
+  absl::StatusOr<PolicyRef> PublishFirst(const JobId& job) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedOpen(job));
+    if (version_ != kNoPolicyVersion) return Lookup(0);
+    SLUICE_RETURN_IF_ERROR(gang_.BeginReinforcement());
+    SLUICE_RETURN_IF_ERROR(Publish(0));
+    SLUICE_RETURN_IF_ERROR(MakeCheckpoint().status());
+    return policy_;
+  }
+
+  absl::Status AddGroup(const JobId& job, PolicyVersion version, const Group& group) {
+    absl::MutexLock lock(&pending_mu_);
+    SLUICE_RETURN_IF_ERROR(gang_.broken());
+    if (job_.empty() || job != job_)
+      return absl::FailedPreconditionError(absl::StrCat("job ", job, " is not open"));
+    if (version <= published_) return absl::OkStatus();  // trained on already
+    if (published_ == kNoPolicyVersion || version > published_ + kVersionsAhead) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("a group for version ", version, "; the last one is ", published_));
+    }
+    SLUICE_ASSIGN_OR_RETURN(TrainingGroup made, MakeTrainingGroup(group, limits_));
+    SLUICE_RETURN_IF_ERROR(CheckVersions(made));
+    std::map<Draw, TrainingGroup>& batch = pending_[version];
+    const bool fresh = batch.count(made.draw) == 0;
+    if (fresh && pending_groups_ >= options_.max_pending_groups) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("max_pending_groups: ", pending_groups_, " groups wait to be trained on"));
+    }
+    pending_groups_ += fresh ? 1 : 0;
+    batch[made.draw] = std::move(made);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version, absl::Span<const Draw> draws) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedOpen(job));
+    if (version >= 1 && version <= version_) return ResultOf(version);
+    if (version_ == kNoPolicyVersion || version != version_ + 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("version ", version, " is not the next one after ", version_));
+    }
+    const std::vector<Draw> order(draws.begin(), draws.end());
+    if (trained_version_ == version && trained_draws_ != order) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("version ", version, " was trained on other draws already and waits to be published"));
+    }
+    if (trained_version_ != version) SLUICE_RETURN_IF_ERROR(TrainOn(version, order));
+    SLUICE_RETURN_IF_ERROR(Publish(version));
+    results_[version] = trained_metrics_;
+    KeepNewest(&results_, kResultsKept);
+    trained_version_ = kNoPolicyVersion;
+    metrics_.ObserveStep(version, trained_metrics_);
+    Tidy();
+    StepResult result{policy_, trained_metrics_, false};
+    if (version % std::max<int64_t>(spec_.checkpoint.every_steps, 1) == 0) {
+      const absl::Status made = MakeCheckpoint().status();
+      result.checkpointed = made.ok();
+      if (!made.ok()) LogError("checkpoint_failed", {{"version", version}, {"reason", made.message()}});
+    }
+    return result;
+  }
+
+  absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedOpen(job));
+    if (version_ == kNoPolicyVersion) {
+      return absl::FailedPreconditionError("no version is published yet: there is nothing to go on from");
+    }
+    if (trained_version_ != kNoPolicyVersion) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("version ", trained_version_, " is trained and not published: repeat the step first"));
+    }
+    SLUICE_ASSIGN_OR_RETURN(std::vector<CheckpointInfo> found, FindCheckpoints(Root()));
+    if (!found.empty() && found.back().version == version_) return found.back();
+    return MakeCheckpoint();
+  }
+
+  absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedRankZero());
+    SLUICE_RETURN_IF_ERROR(CheckJobName(job));
+    return FindCheckpoints(RootOf(job));
+  }
+
+  absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) {
+    PolicyRef ref;
+    DType dtype = DType::kBF16;
+    {
+      absl::MutexLock lock(&call_mu_);
+      SLUICE_RETURN_IF_ERROR(NeedOpen(job));
+      if (version_ == kNoPolicyVersion) return absl::FailedPreconditionError("no version is published yet");
+      SLUICE_ASSIGN_OR_RETURN(ref, Lookup(version == kNoPolicyVersion ? version_ : version));
+      dtype = DTypeOf(learning_);
+    }
+    SLUICE_ASSIGN_OR_RETURN(FetchedPolicy policy,
+                            FetchPolicy(*options_.policies, ref, absl::Now() + options_.collective_timeout));
+    return WriteModelDirectory(path, policy.files, policy.tensors, dtype);
+  }
+
+ private:
+  static DType DTypeOf(const LearningSpec& spec) {
+    return spec.dtype == ModelDtype::kBF16 ? DType::kBF16 : DType::kF32;
+  }
+  std::string RootOf(const JobId& job) const {
+    return absl::StrCat(options_.state_dir, "/", job, "/checkpoints");
+  }
+  std::string Root() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) { return RootOf(job_name_); }
+
+  absl::Status NeedRankZero() const {
+    if (options_.collectives->rank() != 0) return absl::FailedPreconditionError("only rank 0 is the trainer");
+    return gang_.broken();
+  }
+  bool IsOpen(const JobId& job) const {
+    absl::MutexLock lock(&pending_mu_);
+    return !job_.empty() && job_ == job;
+  }
+  absl::Status NeedOpen(const JobId& job) const {
+    SLUICE_RETURN_IF_ERROR(NeedRankZero());
+    if (IsOpen(job)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat("job ", job, " is not open"));
+  }
+  TrainerState State() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    return {options_.incarnation, warm_start_steps_, version_, policy_};
+  }
+
+  // Reads the model and the newest checkpoint, and starts all ranks on it.
+  absl::Status Load(const JobId& job, const JobSpec& spec) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(ModelDirectory model, ReadModelDirectory(spec.model.path));
+    layout_ = ParameterLayout(model.config);
+    job_name_ = job;
+    spec_ = spec;
+    learning_ = LearningSpecOf(spec);
+    files_ = model.files;
+    version_ = trained_version_ = kNoPolicyVersion;
+    warm_start_steps_ = 0;
+    policy_ = PolicyRef{job, kNoPolicyVersion, "", options_.source};
+    results_.clear();
+    GangStart start;
+    start.config_json = files_["config.json"];
+    start.generation_config_json =
+        files_.count("generation_config.json") > 0 ? files_["generation_config.json"] : "";
+    start.spec = learning_;
+    SLUICE_ASSIGN_OR_RETURN(start.frozen, layout_.Flatten(layout_.frozen(), model.tensors));
+    int damaged = 0;
+    SLUICE_ASSIGN_OR_RETURN(std::optional<CheckpointContent> found,
+                            ReadNewestCheckpoint(Root(), layout_, &damaged));
+    metrics_.ObserveDamagedCheckpoints(damaged);
+    {
+      absl::MutexLock lock(&pending_mu_);
+      limits_ = {model.config.vocab, model.config.max_positions};
+      known_.clear();
+      published_ = kNoPolicyVersion;
+    }
+    if (!found.has_value()) {
+      SLUICE_ASSIGN_OR_RETURN(start.state.masters, layout_.Flatten(layout_.trained(), model.tensors));
+      return gang_.Start(std::move(start));
+    }
+    return Resume(*std::move(found), std::move(start));
+  }
+
+  absl::Status Resume(CheckpointContent found, GangStart start) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    if (found.job != job_name_ || found.spec_hash != HashOf(learning_)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the checkpoint of version ", found.version, " in ", Root(), " is of job ", found.job,
+                       " with other settings of learning; use another job name or remove the folder"));
+    }
+    start.state = std::move(found.state);
+    SLUICE_RETURN_IF_ERROR(gang_.Start(std::move(start)));
+    warm_start_steps_ = found.warm_start_steps;
+    results_ = std::move(found.results);
+    {
+      absl::MutexLock lock(&pending_mu_);
+      known_ = std::move(found.known_hashes);
+    }
+    // Publishing again costs little, checks the tensors against those published before, and heals a lost
+    // folder.
+    SLUICE_RETURN_IF_ERROR(Publish(found.version));
+    if (policy_.manifest_hash != found.manifest_hash) {
+      return absl::DataLossError(absl::StrCat("the checkpoint of version ", found.version, " gives manifest ",
+                                              policy_.manifest_hash, ", not the published ",
+                                              found.manifest_hash));
+    }
+    if (learning_.grpo.kl_coefficient <= 0) return absl::OkStatus();
+    SLUICE_ASSIGN_OR_RETURN(PolicyRef first, Lookup(0));
+    SLUICE_ASSIGN_OR_RETURN(FetchedPolicy reference, FetchPolicy(*options_.policies, first,
+                                                                 absl::Now() + options_.collective_timeout));
+    SLUICE_ASSIGN_OR_RETURN(std::vector<float> values, layout_.Flatten(layout_.trained(), reference.tensors));
+    return gang_.SetReference(std::move(values));
+  }
+
+  // The store's ref, with the address that workers are to use.
+  absl::StatusOr<PolicyRef> Lookup(PolicyVersion version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(PolicyRef ref, options_.policies->Lookup(job_name_, version));
+    if (!options_.source.empty()) ref.source = options_.source;
+    return ref;
+  }
+
+  absl::Status Publish(PolicyVersion version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    const PolicyVersion parent = version == 0 ? kNoPolicyVersion : version - 1;
+    absl::StatusOr<PolicyRef> ref =
+        options_.policies->Publish(job_name_, version, parent, gang_.replica()->tensors(), files_);
+    if (ref.status().code() == absl::StatusCode::kAlreadyExists) {
+      return Annotate(
+          ref.status(),
+          absl::StrCat("version ", version, " was made again after a restart and came out different, which ",
+                       "other ranks, threads or processors explain; start the job anew under another name"));
+    }
+    SLUICE_RETURN_IF_ERROR(Annotate(ref.status(), absl::StrCat("publishing version ", version)));
+    policy_ = *std::move(ref);
+    if (!options_.source.empty()) policy_.source = options_.source;
+    version_ = version;
+    absl::MutexLock lock(&pending_mu_);
+    published_ = version;
+    known_[version] = policy_.manifest_hash;
+    KeepNewest(&known_, kHashesKept);
+    while (!pending_.empty() && pending_.begin()->first <= version) {
+      pending_groups_ -= static_cast<int>(pending_.begin()->second.size());
+      pending_.erase(pending_.begin());
+    }
+    return absl::OkStatus();
+  }
+
+  // Invariant ATTEST: a trajectory may only name versions that were published, by their manifests.
+  absl::Status CheckVersions(const TrainingGroup& group) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(pending_mu_) {
+    for (const TrainingSequence& s : group.sequences) {
+      for (const VersionSpan& span : s.spans) {
+        auto known = known_.find(span.version);
+        if (known != known_.end() && known->second == span.manifest_hash) continue;
+        return absl::InvalidArgumentError(absl::StrCat("draw ", group.draw, ": a trajectory names version ",
+                                                       span.version, " with manifest '", span.manifest_hash,
+                                                       "', which was not published"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TrainOn(PolicyVersion version, const std::vector<Draw>& draws)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(std::vector<TrainingGroup> groups, Collect(version, draws));
+    const absl::Time start = absl::Now();
+    SLUICE_ASSIGN_OR_RETURN(StepMetrics metrics, gang_.Step(version, policy_.manifest_hash, groups));
+    const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    metrics.values["step_seconds"] = seconds;
+    metrics.values["tokens_per_second"] = seconds > 0 ? metrics.values["tokens"] / seconds : 0;
+    if (metrics.values["skipped_nonfinite"] != 0)
+      LogWarning("step_skipped_nonfinite", {{"version", version}});
+    if (metrics.values["exact_max_difference"] != 0) {
+      LogError("exact_difference",
+               {{"version", version}, {"max_difference", metrics.values["exact_max_difference"]}});
+    }
+    trained_version_ = version;
+    trained_draws_ = draws;
+    trained_metrics_ = std::move(metrics);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<TrainingGroup>> Collect(PolicyVersion version, const std::vector<Draw>& draws) {
+    if (std::set<Draw>(draws.begin(), draws.end()).size() != draws.size()) {
+      return absl::InvalidArgumentError("a step's draws must differ from each other");
+    }
+    absl::MutexLock lock(&pending_mu_);
+    std::vector<TrainingGroup> groups;
+    std::vector<Draw> missing;
+    auto batch = pending_.find(version);
+    for (Draw draw : draws) {
+      if (batch != pending_.end() && batch->second.count(draw) > 0) {
+        groups.push_back(batch->second.at(draw));
+      } else if (missing.size() < 10) {
+        missing.push_back(draw);
+      }
+    }
+    if (missing.empty()) return groups;
+    return absl::FailedPreconditionError(absl::StrCat("groups not handed over for version ", version,
+                                                      ": draws ", absl::StrJoin(missing, ", "),
+                                                      missing.size() == 10 ? ", ..." : ""));
+  }
+
+  absl::StatusOr<StepResult> ResultOf(PolicyVersion version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(PolicyRef ref, Lookup(version));
+    StepResult result{ref, {}, false};
+    auto known = results_.find(version);
+    if (known != results_.end()) result.metrics = known->second;
+    SLUICE_ASSIGN_OR_RETURN(std::vector<CheckpointInfo> checkpoints, FindCheckpoints(Root()));
+    for (const CheckpointInfo& c : checkpoints) result.checkpointed |= c.version == version;
+    return result;
+  }
+
+  // Removes versions that nobody should need. Newer ones than the last, left by a run before, are about to be
+  // made again.
+  void Tidy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    auto versions = options_.policies->ListVersions(job_name_);
+    if (!versions.ok()) return;
+    const PolicyVersion kept = std::max<PolicyVersion>(4, spec_.staleness.max_versions + 2);
+    std::set<PolicyVersion> keep;
+    for (PolicyVersion v : *versions) {
+      if (v == 0 || v > version_ - kept) keep.insert(v);
+    }
+    const absl::Status pruned = options_.policies->Prune(job_name_, keep);
+    if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
+  }
+
+  absl::StatusOr<CheckpointInfo> MakeCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    CheckpointContent content;
+    content.job = job_name_;
+    content.version = version_;
+    content.manifest_hash = policy_.manifest_hash;
+    content.spec_hash = HashOf(learning_);
+    content.warm_start_steps = warm_start_steps_;
+    content.results = results_;
+    {
+      absl::MutexLock lock(&pending_mu_);
+      content.known_hashes = known_;
+    }
+    SLUICE_ASSIGN_OR_RETURN(content.state, gang_.GatherState());
+    SLUICE_RETURN_IF_ERROR(MakeDirectories(Root()));
+    SLUICE_ASSIGN_OR_RETURN(CheckpointInfo info, WriteCheckpoint(Root(), layout_, content));
+    const absl::Status pruned = PruneCheckpoints(Root(), spec_.checkpoint.keep);
+    if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
+    metrics_.ObserveCheckpoint(info.bytes);
+    LogInfo("checkpoint", {{"job", job_name_}, {"version", info.version}, {"bytes", info.bytes}});
+    return info;
+  }
+
+  const TrainerOptions options_;
+  TrainerMetrics metrics_;
+  Gang gang_;
+
+  mutable absl::Mutex call_mu_;  // calls take turns; before pending_mu_
+  JobId job_name_ ABSL_GUARDED_BY(call_mu_);
+  JobSpec spec_ ABSL_GUARDED_BY(call_mu_);
+  LearningSpec learning_ ABSL_GUARDED_BY(call_mu_);
+  ParameterLayout layout_ ABSL_GUARDED_BY(call_mu_);
+  ModelFiles files_ ABSL_GUARDED_BY(call_mu_);
+  PolicyVersion version_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;
+  PolicyRef policy_ ABSL_GUARDED_BY(call_mu_);
+  int64_t warm_start_steps_ ABSL_GUARDED_BY(call_mu_) = 0;
+  std::map<PolicyVersion, StepMetrics> results_ ABSL_GUARDED_BY(call_mu_);
+  // Trained and not yet published: repeating the step publishes without training twice.
+  PolicyVersion trained_version_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;
+  std::vector<Draw> trained_draws_ ABSL_GUARDED_BY(call_mu_);
+  StepMetrics trained_metrics_ ABSL_GUARDED_BY(call_mu_);
+
+  mutable absl::Mutex pending_mu_;  // what AddGroup needs, so that it does not wait for a step
+  JobId job_ ABSL_GUARDED_BY(pending_mu_);
+  TokenLimits limits_ ABSL_GUARDED_BY(pending_mu_);
+  PolicyVersion published_ ABSL_GUARDED_BY(pending_mu_) = kNoPolicyVersion;
+  std::map<PolicyVersion, std::string> known_ ABSL_GUARDED_BY(pending_mu_);
+  std::map<PolicyVersion, std::map<Draw, TrainingGroup>> pending_ ABSL_GUARDED_BY(pending_mu_);
+  int pending_groups_ ABSL_GUARDED_BY(pending_mu_) = 0;
+};
+
+absl::StatusOr<std::unique_ptr<LocalTrainer>> LocalTrainer::Create(const TrainerOptions& options,
+                                                                   prometheus::Registry& registry) {
+  if (options.collectives == nullptr)
+    return absl::InvalidArgumentError("TrainerOptions.collectives is missing");
+  if (options.threads < 1 || options.threads > 1024) return absl::InvalidArgumentError("threads: 1 to 1024");
+  if (options.collectives->rank() == 0 && (options.policies == nullptr || options.state_dir.empty())) {
+    return absl::InvalidArgumentError("rank 0 needs TrainerOptions.policies and state_dir");
+  }
+  if (options.keep_alive * 2 > options.collective_timeout) {
+    return absl::InvalidArgumentError("keep_alive must be less than half of collective_timeout");
+  }
+  return std::unique_ptr<LocalTrainer>(new LocalTrainer(std::make_unique<Impl>(options, registry)));
+}
+
+LocalTrainer::LocalTrainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LocalTrainer::~LocalTrainer() = default;
+
+absl::Status LocalTrainer::RunFollower() {
+  if (impl_->gang().rank() == 0) return absl::FailedPreconditionError("rank 0 does not follow");
+  return impl_->gang().Follow();
+}
+absl::Status LocalTrainer::health() const { return impl_->gang().broken(); }
+
+absl::StatusOr<TrainerState> LocalTrainer::Open(const JobId& job, const JobSpec& spec) {
+  return impl_->Open(job, spec);
+}
+absl::StatusOr<StepMetrics> LocalTrainer::Supervise(const JobId& job, int64_t step,
+                                                    absl::Span<const SupervisedExample> batch) {
+  return impl_->Supervise(job, step, batch);
+}
+absl::StatusOr<PolicyRef> LocalTrainer::PublishFirst(const JobId& job) { return impl_->PublishFirst(job); }
+absl::Status LocalTrainer::AddGroup(const JobId& job, PolicyVersion version, const Group& group) {
+  return impl_->AddGroup(job, version, group);
+}
+absl::StatusOr<StepResult> LocalTrainer::Step(const JobId& job, PolicyVersion version,
+                                              absl::Span<const Draw> draws) {
+  return impl_->Step(job, version, draws);
+}
+absl::StatusOr<CheckpointInfo> LocalTrainer::Checkpoint(const JobId& job) { return impl_->Checkpoint(job); }
+absl::StatusOr<std::vector<CheckpointInfo>> LocalTrainer::ListCheckpoints(const JobId& job) {
+  return impl_->ListCheckpoints(job);
+}
+absl::Status LocalTrainer::Export(const JobId& job, PolicyVersion version, const std::string& path) {
+  return impl_->Export(job, version, path);
+}
+
+}  // namespace sluice

@@ -1,0 +1,420 @@
+// The trainer through its port: on one rank and on gangs of threads, across restarts, and with bad input.
+#include "learner/trainer.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/comm/thread_collectives.h"
+#include "core/weights/fetch_policy.h"
+#include "gtest/gtest.h"
+#include "learner/tiny_model_for_test.h"
+
+namespace sluice {
+namespace {
+
+constexpr char kJob[] = "job";
+
+// A learner of some ranks on one state folder; destroying it is what a kill leaves: only what is durable.
+class TestGang {
+ public:
+  TestGang(const std::string& folder, int ranks) : all_(MakeThreadCollectives(ranks)) {
+    policies_ = PolicyStore::Open(folder + "/policies").value();
+    for (int r = 0; r < ranks; ++r) {
+      TrainerOptions options;
+      options.state_dir = folder + "/state";
+      options.collectives = all_[r].get();
+      options.policies = r == 0 ? policies_.get() : nullptr;
+      options.source = "host:1";
+      options.incarnation = "test";
+      options.keep_alive = absl::Milliseconds(200);
+      options.collective_timeout = absl::Seconds(60);
+      trainers_.push_back(LocalTrainer::Create(options, registry_[r % 8]).value());
+    }
+    for (int r = 1; r < ranks; ++r) {
+      followers_.emplace_back([this, r] { EXPECT_TRUE(trainers_[r]->RunFollower().ok()); });
+    }
+  }
+  ~TestGang() {
+    trainers_[0].reset();
+    for (auto& t : followers_) t.join();
+  }
+  LocalTrainer* operator->() { return trainers_[0].get(); }
+  PolicyStore& policies() { return *policies_; }
+
+ private:
+  prometheus::Registry registry_[8];
+  std::unique_ptr<PolicyStore> policies_;
+  std::vector<std::unique_ptr<Collectives>> all_;
+  std::vector<std::unique_ptr<LocalTrainer>> trainers_;
+  std::vector<std::thread> followers_;
+};
+
+class TrainerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = absl::StrCat(testing::TempDir(), "/trainer_",
+                         testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_);
+    spec_.name = kJob;
+    spec_.model.dtype = ModelDtype::kF32;
+    spec_.optimizer.learning_rate = 3e-3;
+    spec_.optimizer.warmup_steps = 2;
+    spec_.checkpoint.every_steps = 2;
+    spec_.stop_steps = 20;
+    UseModel({"Moe", true, true, 12, false, false});
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  void UseModel(const TinyModel& model) {
+    config_ = TinyConfig(model);
+    spec_.model.path = absl::StrCat(root_, "/model_", model.name);
+    ASSERT_TRUE(WriteModelDirectory(spec_.model.path, {{"config.json", TinyConfigJson(model)}},
+                                    RandomTensors(config_, 21, DType::kF32), DType::kF32)
+                    .ok());
+  }
+  std::string Folder(const std::string& name) const { return root_ + "/" + name; }
+
+  std::shared_ptr<const DecoderWeights> Engine(TestGang& gang, const PolicyRef& ref) {
+    PolicyRef local = gang.policies().Lookup(ref.job, ref.version).value();
+    auto policy = FetchPolicy(gang.policies(), local, absl::Now() + absl::Seconds(60));
+    EXPECT_TRUE(policy.ok()) << policy.status();
+    const DType dtype = spec_.model.dtype == ModelDtype::kBF16 ? DType::kBF16 : DType::kF32;
+    return PackDecoderWeights(config_, policy->tensors, dtype).value();
+  }
+
+  // A group of a draw, sampled by the engine at `ref`; rewards by index, or all equal when `tied`.
+  Group MakeGroup(Draw draw, const PolicyRef& ref, const DecoderWeights& engine, bool tied = false) {
+    Group group;
+    group.draw = draw;
+    group.prompt.tokens = RandomTokens(9, 100 * draw, 3 + static_cast<int>(draw % 5));
+    for (uint32_t i = 0; i < 4; ++i) {
+      ScoredSample s;
+      s.trajectory.key = {draw, i};
+      s.trajectory.tokens = RandomTokens(9, 100 * draw + 1 + i, 1 + static_cast<int>((draw + 3 * i) % 7));
+      std::vector<int32_t> all = group.prompt.tokens;
+      all.insert(all.end(), s.trajectory.tokens.begin(), s.trajectory.tokens.end());
+      s.trajectory.raw_logprobs = EngineLogprobs(config_, engine, all, group.prompt.tokens.size());
+      s.trajectory.processed_logprobs = s.trajectory.raw_logprobs;
+      s.trajectory.spans = {{0, static_cast<int32_t>(s.trajectory.tokens.size()), ref.version,
+                             ref.manifest_hash, kernels::KernelPath()}};
+      s.verdict.kind = VerdictKind::kGraded;
+      s.verdict.value = i;
+      s.advantage = tied ? 0 : static_cast<double>(i) - 1.5;
+      group.samples.push_back(s);
+    }
+    return group;
+  }
+
+  // Steps [first, last]. The groups of a step are sampled at `ref` of version 0, so the ratios move.
+  std::vector<StepResult> Train(TestGang& gang, int first, int last, bool tied = false) {
+    std::vector<StepResult> results;
+    const PolicyRef ref = gang->PublishFirst(kJob).value();
+    auto engine = Engine(gang, ref);
+    for (int v = first; v <= last; ++v) {
+      std::vector<Draw> draws;
+      for (Draw d = 0; d < 5; ++d) {
+        draws.push_back(v * 5 + d);
+        const absl::Status added = gang->AddGroup(kJob, v, MakeGroup(draws.back(), ref, *engine, tied));
+        EXPECT_TRUE(added.ok()) << added;
+      }
+      auto result = gang->Step(kJob, v, draws);
+      EXPECT_TRUE(result.ok()) << result.status();
+      if (!result.ok()) return results;
+      results.push_back(*std::move(result));
+    }
+    return results;
+  }
+
+  std::vector<StepResult> TrainFresh(const std::string& name, int ranks, int steps) {
+    TestGang gang(Folder(name), ranks);
+    EXPECT_TRUE(gang->Open(kJob, spec_).ok());
+    return Train(gang, 1, steps);
+  }
+
+  std::string root_;
+  JobSpec spec_;
+  ModelConfig config_;
+};
+
+double Of(const StepResult& r, const char* name) { return r.metrics.values.at(name); }
+
+void ExpectSameCurves(const std::vector<StepResult>& a, const std::vector<StepResult>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    for (const char* name : {"loss", "entropy", "ratio_mean"}) {
+      const double x = Of(a[i], name), y = Of(b[i], name);
+      EXPECT_NEAR(x, y, 1e-5 * std::max(std::fabs(x), 1.0)) << name << " at step " << i + 1;
+    }
+    // Sums clipped and unclipped tokens: the most sensitive number of a step.
+    const double x = Of(a[i], "grad_norm"), y = Of(b[i], "grad_norm");
+    EXPECT_NEAR(x, y, 1e-4 * x) << "grad_norm at step " << i + 1;
+  }
+}
+
+TEST_F(TrainerTest, LearningCurveDoesNotDependOnRanks) {
+  const auto one = TrainFresh("one", 1, 20), two = TrainFresh("two", 2, 20);
+  ExpectSameCurves(one, two);
+  EXPECT_GT(std::fabs(Of(one.back(), "ratio_mean") - 1), 1e-3)
+      << "nothing was learnt, so nothing was compared";
+}
+
+TEST_F(TrainerTest, LearningCurveDoesNotDependOnMicroBatches) {
+  const auto whole = TrainFresh("whole", 1, 20);
+  spec_.batch.micro_batch_tokens = 12;
+  ExpectSameCurves(whole, TrainFresh("split", 1, 20));
+}
+
+TEST_F(TrainerTest, RepeatsBitForBitOnTheSameRanks) {
+  const auto a = TrainFresh("a", 2, 4), b = TrainFresh("b", 2, 4);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].policy.manifest_hash, b[i].policy.manifest_hash);
+}
+
+class TrainerDtypeTest : public TrainerTest, public testing::WithParamInterface<ModelDtype> {};
+
+TEST_P(TrainerDtypeTest, LogprobsAtEqualVersionsAreEqualBitForBit) {
+  spec_.model.dtype = GetParam();
+  TestGang gang(Folder("exact"), 2);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  PolicyRef ref = gang->PublishFirst(kJob).value();
+  for (int v = 1; v <= 3; ++v) {
+    auto engine = Engine(gang, ref);
+    ASSERT_TRUE(gang->AddGroup(kJob, v, MakeGroup(v, ref, *engine)).ok());
+    auto result = gang->Step(kJob, v, {static_cast<Draw>(v)});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_GT(Of(*result, "exact_compared"), 0);
+    EXPECT_EQ(Of(*result, "exact_compared"), Of(*result, "completion_tokens"));
+    EXPECT_EQ(Of(*result, "exact_max_difference"), 0);
+    EXPECT_EQ(Of(*result, "ratio_max"), 1);
+    EXPECT_EQ(Of(*result, "kl_behaviour"), 0);
+    EXPECT_NE(result->policy.manifest_hash, ref.manifest_hash);
+    EXPECT_EQ(result->policy.source, "host:1");
+    ref = result->policy;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, TrainerDtypeTest, testing::Values(ModelDtype::kBF16, ModelDtype::kF32));
+
+TEST_F(TrainerTest, DifferenceOfOneBitFromTheEngineIsReported) {
+  TestGang gang(Folder("bit"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  const PolicyRef ref = gang->PublishFirst(kJob).value();
+  Group group = MakeGroup(1, ref, *Engine(gang, ref));
+  float& value = group.samples[2].trajectory.raw_logprobs[0];
+  value = std::nextafter(value, 0.0f);
+  ASSERT_TRUE(gang->AddGroup(kJob, 1, group).ok());
+  auto result = gang->Step(kJob, 1, {1});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(Of(*result, "exact_max_difference"), 0);
+}
+
+TEST_F(TrainerTest, TiedGroupsHaveExactlyZeroGradient) {
+  TestGang gang(Folder("ties"), 2);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  const auto results = Train(gang, 1, 2, true);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(Of(results[0], "grad_norm"), 0);
+  EXPECT_EQ(Of(results[0], "group_ties"), 5);
+  EXPECT_EQ(Of(results[1], "ratio_max"), 1) << "weights must not have moved";
+}
+
+TEST_F(TrainerTest, ResumesFromACheckpointBitForBit) {
+  const auto undisturbed = TrainFresh("undisturbed", 2, 6);
+  {
+    TestGang gang(Folder("killed"), 2);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 5);
+  }
+  TestGang gang(Folder("killed"), 2);
+  auto state = gang->Open(kJob, spec_);
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->version, 4);
+  EXPECT_EQ(state->policy.manifest_hash, undisturbed[3].policy.manifest_hash);
+  const auto again = Train(gang, 5, 6);  // 5 was published before the kill: it must come out the same
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(again[0].policy.manifest_hash, undisturbed[4].policy.manifest_hash);
+  EXPECT_EQ(again[1].policy.manifest_hash, undisturbed[5].policy.manifest_hash);
+  EXPECT_EQ(Of(again[1], "loss"), Of(undisturbed[5], "loss"));
+  auto repeated = gang->Step(kJob, 3, {});
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  EXPECT_EQ(repeated->policy.manifest_hash, undisturbed[2].policy.manifest_hash);
+  EXPECT_EQ(Of(*repeated, "loss"), Of(undisturbed[2], "loss"));
+}
+
+TEST_F(TrainerTest, ResumesOnAnotherNumberOfRanks) {
+  const auto undisturbed = TrainFresh("undisturbed", 1, 6);
+  {
+    TestGang gang(Folder("moved"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 4);
+  }
+  TestGang gang(Folder("moved"), 3);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  const auto rest = Train(gang, 5, 6);
+  ExpectSameCurves({undisturbed.begin() + 4, undisturbed.end()}, rest);
+}
+
+TEST_F(TrainerTest, DamagedCheckpointIsSkippedForTheOneBefore) {
+  {
+    TestGang gang(Folder("damaged"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 4);
+    ASSERT_EQ(gang->ListCheckpoints(kJob)->size(), 3u);
+  }
+  const std::string file = Folder("damaged") + "/state/job/checkpoints/4/masters.safetensors";
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekp(-5, std::ios::end);
+  stream.put('\x55');
+  stream.close();
+  TestGang gang(Folder("damaged"), 1);
+  auto state = gang->Open(kJob, spec_);
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->version, 2);
+}
+
+TEST_F(TrainerTest, RefusesToResumeWithOtherSettings) {
+  {
+    TestGang gang(Folder("other"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 2);
+  }
+  spec_.optimizer.learning_rate *= 2;
+  TestGang gang(Folder("other"), 1);
+  EXPECT_EQ(gang->Open(kJob, spec_).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(TrainerTest, SupervisedStageLearnsAndIsTheSameOnTwoRanks) {
+  spec_.warm_start.steps = 30;
+  spec_.warm_start.learning_rate = 1e-2;
+  spec_.warm_start.warmup_steps = 3;
+  std::vector<SupervisedExample> rows;
+  for (int i = 0; i < 8; ++i) rows.push_back({RandomTokens(5, i, 9), 4});
+  std::vector<double> losses[2];
+  for (int ranks : {1, 2}) {
+    TestGang gang(Folder(absl::StrCat("warm", ranks)), ranks);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    for (int step = 0; step < 30; ++step) {
+      auto metrics = gang->Supervise(kJob, step, rows);
+      ASSERT_TRUE(metrics.ok()) << metrics.status();
+      losses[ranks - 1].push_back(metrics->values.at("loss"));
+    }
+    EXPECT_EQ(gang->Supervise(kJob, 7, rows).status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(gang->Open(kJob, spec_)->warm_start_steps, 30);
+    ASSERT_TRUE(gang->PublishFirst(kJob).ok());
+    EXPECT_EQ(gang->Supervise(kJob, 30, rows).status().code(), absl::StatusCode::kFailedPrecondition);
+  }
+  EXPECT_LT(losses[0].back(), 0.5 * losses[0].front());
+  for (int step = 0; step < 30; ++step)
+    EXPECT_NEAR(losses[0][step], losses[1][step], 1e-4 * losses[0][step]) << step;
+}
+
+TEST_F(TrainerTest, NonFiniteGradientSkipsTheUpdateAndStillPublishes) {
+  TestGang gang(Folder("nonfinite"), 2);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  const PolicyRef ref = gang->PublishFirst(kJob).value();
+  auto engine = Engine(gang, ref);
+  Group group = MakeGroup(1, ref, *engine);
+  for (ScoredSample& s : group.samples) s.advantage = 1e308;
+  ASSERT_TRUE(gang->AddGroup(kJob, 1, group).ok());
+  auto result = gang->Step(kJob, 1, {1});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(Of(*result, "skipped_nonfinite"), 1);
+  EXPECT_EQ(result->policy.version, 1);
+  auto after = Engine(gang, result->policy);
+  const std::vector<int32_t> tokens = RandomTokens(1, 1, 6);
+  EXPECT_EQ(EngineLogprobs(config_, *engine, tokens, 1), EngineLogprobs(config_, *after, tokens, 1));
+  ASSERT_TRUE(gang->AddGroup(kJob, 2, MakeGroup(2, ref, *engine)).ok());
+  EXPECT_EQ(Of(*gang->Step(kJob, 2, {2}), "skipped_nonfinite"), 0);
+}
+
+TEST_F(TrainerTest, ReferenceTermKeepsThePolicyNearVersionZeroAcrossRestarts) {
+  spec_.grpo.kl_coefficient = 0.5;
+  const auto undisturbed = TrainFresh("undisturbed", 1, 4);
+  EXPECT_EQ(Of(undisturbed[0], "kl"), 0);
+  EXPECT_GT(Of(undisturbed[3], "kl"), 0);
+  {
+    TestGang gang(Folder("killed"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 3);
+  }
+  TestGang gang(Folder("killed"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  const auto rest = Train(gang, 3, 4);
+  ASSERT_EQ(rest.size(), 2u);
+  EXPECT_EQ(rest[1].policy.manifest_hash, undisturbed[3].policy.manifest_hash);
+}
+
+TEST_F(TrainerTest, RefusesWhatDoesNotFit) {
+  TestGang gang(Folder("bad"), 1);
+  EXPECT_EQ(gang->Open("../up", spec_).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(gang->PublishFirst(kJob).status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  EXPECT_EQ(gang->Checkpoint(kJob).status().code(), absl::StatusCode::kFailedPrecondition);
+  const PolicyRef ref = gang->PublishFirst(kJob).value();
+  EXPECT_EQ(gang->PublishFirst(kJob).value(), ref);
+  auto engine = Engine(gang, ref);
+  auto add = [&](auto change) {
+    Group group = MakeGroup(1, ref, *engine);
+    change(group);
+    return gang->AddGroup(kJob, 1, group);
+  };
+  auto first = [](Group& g) -> Trajectory& { return g.samples[1].trajectory; };
+  EXPECT_FALSE(add([&](Group& g) { first(g).spans[0].manifest_hash = "forged"; }).ok());
+  EXPECT_FALSE(add([&](Group& g) { first(g).spans[0].version = 5; }).ok());
+  EXPECT_FALSE(add([&](Group& g) { first(g).spans.clear(); }).ok());
+  EXPECT_FALSE(add([&](Group& g) { first(g).tokens[0] = 48; }).ok());
+  EXPECT_FALSE(add([&](Group& g) { first(g).tokens[0] = -1; }).ok());
+  EXPECT_FALSE(add([&](Group& g) { first(g).raw_logprobs.pop_back(); }).ok());
+  EXPECT_FALSE(add([&](Group& g) { first(g).raw_logprobs[0] = NAN; }).ok());
+  EXPECT_FALSE(add([&](Group& g) { g.samples[0].advantage = HUGE_VAL; }).ok());
+  EXPECT_FALSE(add([&](Group& g) { g.prompt.tokens.clear(); }).ok());
+  EXPECT_FALSE(add([&](Group& g) { g.prompt.tokens.resize(600); }).ok());
+  EXPECT_TRUE(add([&](Group& g) {
+                g.samples[1].verdict.kind =
+                    VerdictKind::kUndecided;  // is not trained on, so it may be anything
+                first(g).tokens[0] = 48;
+              }).ok());
+  EXPECT_EQ(gang->Step(kJob, 2, {1}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(gang->Step(kJob, 1, {1, 1}).status().code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status missing = gang->Step(kJob, 1, {1, 77}).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(missing.message().find("77"), absl::string_view::npos);
+  EXPECT_TRUE(gang->Step(kJob, 1, {1}).ok());
+}
+
+TEST_F(TrainerTest, ExportWritesADirectoryThatGivesTheSameModel) {
+  spec_.model.dtype = ModelDtype::kBF16;
+  TestGang gang(Folder("export"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  const auto results = Train(gang, 1, 1);
+  ASSERT_TRUE(gang->Export(kJob, kNoPolicyVersion, Folder("exported")).ok());
+  auto model = ReadModelDirectory(Folder("exported"));
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto exported = PackDecoderWeights(model->config, model->tensors, DType::kBF16).value();
+  const std::vector<int32_t> tokens = RandomTokens(1, 1, 6);
+  EXPECT_EQ(EngineLogprobs(config_, *exported, tokens, 1),
+            EngineLogprobs(config_, *Engine(gang, results[0].policy), tokens, 1));
+}
+
+TEST_F(TrainerTest, LossOfARankBreaksTheGangAndSaysSo) {
+  auto all = MakeThreadCollectives(2);
+  auto policies = PolicyStore::Open(Folder("broken")).value();
+  prometheus::Registry registry;
+  TrainerOptions options;
+  options.state_dir = Folder("broken");
+  options.collectives = all[0].get();
+  options.policies = policies.get();
+  options.collective_timeout = absl::Seconds(60);
+  auto trainer = LocalTrainer::Create(options, registry).value();
+  all[1].reset();  // rank 1 dies
+  EXPECT_EQ(trainer->Open(kJob, spec_).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(trainer->health().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(trainer->PublishFirst(kJob).status().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace sluice
