@@ -180,7 +180,7 @@ absl::StatusOr<JobView> CoordinatorImpl::Cancel(const JobId& job) {
 
 std::vector<WorkerView> CoordinatorImpl::Workers() {
   std::vector<WorkerView> out;
-  for (const FleetMember& member : fleet_.Members()) {
+  for (const FleetWorker& member : fleet_.Members()) {
     WorkerView view{member.name, member.address, WorkerRoleName(member.role), member.alive, kNoPolicyVersion,
                     0,           member.tokens};
     absl::MutexLock lock(&served_mu_);
@@ -202,19 +202,19 @@ absl::Status CoordinatorImpl::ListSamples(const JobId& job, int32_t limit, int64
   return store_->ListSamples(job, limit == 0 ? 20 : limit, step, evaluation, on_sample);
 }
 
-absl::StatusOr<FleetMember> CoordinatorImpl::LearnerFor(const JobId& job) {
+absl::StatusOr<FleetWorker> CoordinatorImpl::LearnerFor(const JobId& job) {
   SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
   return fleet_.Learner();
 }
 
 absl::StatusOr<std::vector<CheckpointInfo>> CoordinatorImpl::ListCheckpoints(const JobId& job) {
-  SLUICE_ASSIGN_OR_RETURN(const FleetMember learner, LearnerFor(job));
+  SLUICE_ASSIGN_OR_RETURN(const FleetWorker learner, LearnerFor(job));
   return learner.learner->ListCheckpoints(job);
 }
 
 absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVersion version,
                                                       const std::string& path) {
-  SLUICE_ASSIGN_OR_RETURN(const FleetMember learner, LearnerFor(job));
+  SLUICE_ASSIGN_OR_RETURN(const FleetWorker learner, LearnerFor(job));
   SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
   const PolicyVersion wanted = version == kNoPolicyVersion ? view.version : version;
   if (wanted < 0) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has no version yet"));
@@ -229,7 +229,7 @@ absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVe
 absl::StatusOr<Lease> CoordinatorImpl::RegisterWorker(const std::string& name, WorkerRole role,
                                                       const std::string& address,
                                                       const std::string& incarnation) {
-  SLUICE_ASSIGN_OR_RETURN(const FleetMember member,
+  SLUICE_ASSIGN_OR_RETURN(const FleetWorker member,
                           fleet_.Register(name, role, address, incarnation, options_.clock->Now()));
   LogInfo("worker_registered",
           {{"worker", name}, {"role", WorkerRoleName(role)}, {"address", address}, {"epoch", member.epoch}});

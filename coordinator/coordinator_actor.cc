@@ -110,7 +110,7 @@ void CoordinatorImpl::Loop() {
 void CoordinatorImpl::Tick() {
   last_tick_ = absl::Now();
   const absl::Time now = options_.clock->Now();
-  for (const FleetMember& member : fleet_.Expire(now)) {
+  for (const FleetWorker& member : fleet_.Expire(now)) {
     LogWarning("lease_expired", {{"worker", member.name}, {"epoch", member.epoch}});
     if (metrics_ != nullptr) metrics_->LeaseExpired();
     if (run_ != nullptr) run_->Handle({now, WorkerDown{member.name, member.epoch, "its lease ran out"}});
@@ -118,7 +118,7 @@ void CoordinatorImpl::Tick() {
   if (run_ != nullptr) run_->Handle({now, TickEvent{}});
 }
 
-void CoordinatorImpl::DeliverWorker(const FleetMember& member) {
+void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
   if (run_ == nullptr) return;
   const absl::Time now = options_.clock->Now();
   switch (member.role) {
@@ -171,9 +171,9 @@ void CoordinatorImpl::ActivateNext() {
 }
 
 void CoordinatorImpl::WelcomeFleet() {
-  std::vector<FleetMember> members = fleet_.Members();
+  std::vector<FleetWorker> members = fleet_.Members();
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.epoch < b.epoch; });
-  for (const FleetMember& member : members) {
+  for (const FleetWorker& member : members) {
     if (member.alive) DeliverWorker(member);
   }
   run_->Handle({options_.clock->Now(), TickEvent{}});

@@ -67,13 +67,13 @@ class CoordinatorImpl final : public Coordinator {
   void Start(const CancelGenerate& a);
   template <typename StoreAction>
   void Start(const StoreAction&) {}  // done by the transaction
-  void DeliverWorker(const FleetMember& member);
+  void DeliverWorker(const FleetWorker& member);
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
 
   // Runs `body` on the actor and waits for it, at most ten seconds.
   absl::Status OnActor(std::function<absl::Status()> body);
   absl::StatusOr<JobView> Control(const JobId& job, JobState wanted);
-  absl::StatusOr<FleetMember> LearnerFor(const JobId& job);
+  absl::StatusOr<FleetWorker> LearnerFor(const JobId& job);
 
   const CoordinatorOptions options_;
   const std::shared_ptr<Store>

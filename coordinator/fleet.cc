@@ -18,7 +18,7 @@ const char* WorkerRoleName(WorkerRole role) {
   return "?";
 }
 
-absl::StatusOr<FleetMember> Fleet::Register(const std::string& name, WorkerRole role,
+absl::StatusOr<FleetWorker> Fleet::Register(const std::string& name, WorkerRole role,
                                             const std::string& address, const std::string& incarnation,
                                             absl::Time now) {
   if (name.empty() || name.size() > 128)
@@ -26,7 +26,7 @@ absl::StatusOr<FleetMember> Fleet::Register(const std::string& name, WorkerRole 
   if (address.empty() || address.size() > 1024) {
     return absl::InvalidArgumentError("address: must have 1 to 1024 characters");
   }
-  FleetMember member;
+  FleetWorker member;
   member.name = name;
   member.role = role;
   member.address = address;
@@ -72,9 +72,9 @@ absl::Status Fleet::Renew(const std::string& name, uint64_t epoch, absl::Time no
   return absl::OkStatus();
 }
 
-std::vector<FleetMember> Fleet::Expire(absl::Time now) {
+std::vector<FleetWorker> Fleet::Expire(absl::Time now) {
   absl::MutexLock lock(&mu_);
-  std::vector<FleetMember> lost;
+  std::vector<FleetWorker> lost;
   for (auto& [name, member] : members_) {
     if (!member.alive || now <= member.expires) continue;
     member.alive = false;
@@ -83,22 +83,22 @@ std::vector<FleetMember> Fleet::Expire(absl::Time now) {
   return lost;
 }
 
-std::vector<FleetMember> Fleet::Members() const {
+std::vector<FleetWorker> Fleet::Members() const {
   absl::MutexLock lock(&mu_);
-  std::vector<FleetMember> out;
+  std::vector<FleetWorker> out;
   for (const auto& [name, member] : members_) out.push_back(member);
   return out;
 }
 
-absl::StatusOr<FleetMember> Fleet::Find(const std::string& name) const {
+absl::StatusOr<FleetWorker> Fleet::Find(const std::string& name) const {
   absl::MutexLock lock(&mu_);
   auto it = members_.find(name);
   if (it == members_.end()) return absl::NotFoundError(absl::StrCat("worker ", name, " is not registered"));
   return it->second;
 }
 
-absl::StatusOr<FleetMember> Fleet::Learner() const {
-  const FleetMember* found = nullptr;
+absl::StatusOr<FleetWorker> Fleet::Learner() const {
+  const FleetWorker* found = nullptr;
   absl::MutexLock lock(&mu_);
   for (const auto& [name, member] : members_) {
     if (member.role != WorkerRole::kLearner || !member.alive) continue;

@@ -17,7 +17,7 @@
 
 namespace sluice {
 
-struct FleetMember {
+struct FleetWorker {
   std::string name, address, incarnation;
   WorkerRole role = WorkerRole::kRollout;
   uint64_t epoch = 0;
@@ -36,15 +36,15 @@ class Fleet {
   Fleet(PortFactories ports, absl::Duration lease) : ports_(std::move(ports)), lease_(lease) {}
 
   // The member as registered.
-  absl::StatusOr<FleetMember> Register(const std::string& name, WorkerRole role, const std::string& address,
+  absl::StatusOr<FleetWorker> Register(const std::string& name, WorkerRole role, const std::string& address,
                                        const std::string& incarnation, absl::Time now);
   absl::Status Renew(const std::string& name, uint64_t epoch, absl::Time now);
   // Members whose lease ran out since the last call; they are no longer alive.
-  std::vector<FleetMember> Expire(absl::Time now);
-  std::vector<FleetMember> Members() const;  // by name
-  absl::StatusOr<FleetMember> Find(const std::string& name) const;
+  std::vector<FleetWorker> Expire(absl::Time now);
+  std::vector<FleetWorker> Members() const;  // by name
+  absl::StatusOr<FleetWorker> Find(const std::string& name) const;
   // The learner that registered last and is alive. UNAVAILABLE: none.
-  absl::StatusOr<FleetMember> Learner() const;
+  absl::StatusOr<FleetWorker> Learner() const;
   void CountTokens(const std::string& name, int64_t tokens);
   absl::Duration lease() const { return lease_; }
 
@@ -52,7 +52,7 @@ class Fleet {
   const PortFactories ports_;
   const absl::Duration lease_;
   mutable absl::Mutex mu_;
-  std::map<std::string, FleetMember> members_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, FleetWorker> members_ ABSL_GUARDED_BY(mu_);
   uint64_t last_epoch_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
