@@ -245,6 +245,24 @@ TEST_F(TrainerTest, ResumesFromACheckpointBitForBit) {
   EXPECT_EQ(Of(*repeated, "loss"), Of(undisturbed[2], "loss"));
 }
 
+TEST_F(TrainerTest, StepThatComesOutDifferentAfterARestartIsAnError) {
+  {
+    TestGang gang(Folder("different"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 3);
+  }
+  TestGang gang(Folder("different"), 1);
+  ASSERT_EQ(gang->Open(kJob, spec_)->version, 2);
+  const PolicyRef ref = gang->PublishFirst(kJob).value();
+  ASSERT_TRUE(gang->AddGroup(kJob, 3, MakeGroup(999, ref, *Engine(gang, ref))).ok());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const absl::Status status = gang->Step(kJob, 3, {999}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists) << status;
+    EXPECT_NE(status.message().find("came out different"), absl::string_view::npos);
+  }
+  EXPECT_FALSE(gang->Checkpoint(kJob).ok()) << "weights that were not published must not be kept";
+}
+
 TEST_F(TrainerTest, ResumesOnAnotherNumberOfRanks) {
   const auto undisturbed = TrainFresh("undisturbed", 1, 6);
   {
