@@ -88,7 +88,7 @@ TEST(MathScorerTest, AnswerIsComparedExactlyByTheFirstRuleThatApplies) {
 TEST(MathScorerTest, MissingAnswerFieldIsUndecided) {
   ScoreItem item;
   item.completion = "72";
-  Judgement j = MathItemScorer().Judge(item);
+  ItemJudgement j = MathItemScorer().Judge(item);
   EXPECT_EQ(j.kind, kUndecided);
   EXPECT_NE(j.detail.find("\"answer\""), std::string::npos);
 }
@@ -106,7 +106,7 @@ TEST(MathScorerTest, DetailNamesTheRuleAndIsPlainText) {
   ScoreItem item;
   item.fields["answer"] = "7";
   item.completion = "\\boxed{\xFF\xFE" + std::string(1000, 'a') + "}";
-  Judgement j = MathItemScorer().Judge(item);
+  ItemJudgement j = MathItemScorer().Judge(item);
   EXPECT_NE(j.detail.find("\\boxed{}"), std::string::npos);
   EXPECT_LT(j.detail.size(), 600u);
   for (char c : j.detail) EXPECT_TRUE(c >= 0x20 && c < 0x7F);

@@ -26,8 +26,8 @@ const char* KindLabel(int kind) {
 }
 
 // A checker's exception is that item's infrastructure failure.
-Judgement JudgeSafely(const ItemScorer& scorer, const ScoreItem& item) {
-  Judgement out;
+ItemJudgement JudgeSafely(const ItemScorer& scorer, const ScoreItem& item) {
+  ItemJudgement out;
   try {
     out = scorer.Judge(item);
   } catch (const std::exception& e) {
@@ -118,7 +118,7 @@ Verdict CompositeScorer::JudgeItem(const std::vector<Component>& components, con
   std::vector<std::string> details;
   bool too_long = item.completion.size() > options_.max_completion_bytes;
   for (const Component& c : components) {
-    Judgement j =
+    ItemJudgement j =
         too_long ? Undecided(absl::StrCat("the completion has ", item.completion.size(), " bytes; at most ",
                                           options_.max_completion_bytes, " are judged"))
                  : JudgeSafely(*c.scorer, item);

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 // Says what the completion asks for.
 class ObedientScorer final : public ItemScorer {
  public:
-  Judgement Judge(const ScoreItem& item) const override {
+  ItemJudgement Judge(const ScoreItem& item) const override {
     if (item.completion == "throw") throw std::runtime_error("broken");
     if (item.completion == "throw int") throw 7;
     if (item.completion == "nan") return {VerdictKind::kGraded, std::nan(""), ""};
@@ -155,7 +155,7 @@ TEST_F(CompositeScorerTest, CallsAreBounded) {
 class SlowScorer final : public ItemScorer {
  public:
   explicit SlowScorer(SimulatedClock& clock) : clock_(clock) {}
-  Judgement Judge(const ScoreItem&) const override {
+  ItemJudgement Judge(const ScoreItem&) const override {
     clock_.Advance(absl::Seconds(1));
     return Correct("late");
   }

@@ -50,7 +50,7 @@ absl::StatusOr<Task> ReadTask(const ScoreItem& item) {
 
 }  // namespace
 
-Judgement ExpressionItemScorer::Judge(const ScoreItem& item) const {
+ItemJudgement ExpressionItemScorer::Judge(const ScoreItem& item) const {
   absl::StatusOr<Task> task = ReadTask(item);
   if (!task.ok()) return Undecided(std::string(task.status().message()));
   std::string written = Quotation(absl::StripAsciiWhitespace(item.completion));

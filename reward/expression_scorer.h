@@ -10,7 +10,7 @@ namespace sluice {
 // Where these are absent or malformed the verdict is UNDECIDED.
 class ExpressionItemScorer final : public ItemScorer {
  public:
-  Judgement Judge(const ScoreItem& item) const override;
+  ItemJudgement Judge(const ScoreItem& item) const override;
 };
 
 }  // namespace sluice

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Judgement Judge(const std::string& completion, const std::string& numbers, const std::string& target) {
+ItemJudgement Judge(const std::string& completion, const std::string& numbers, const std::string& target) {
   ScoreItem item;
   item.completion = completion;
   item.fields = {{"numbers", numbers}, {"target", target}};
@@ -40,7 +40,7 @@ TEST(ExpressionScorerTest, WrongExpressionSaysWhy) {
   for (const char* text :
        {"", " ", "3*5+7=22", "3*5+", "(3*5+7", "3*5+7)", "-3*5+7", "3**5+7", "3 5 7", "3x5+7", "f(3)",
         "3*5+7;", "3*5+\xFF", "()", "3()5", "1e3", "3.", ".5", "3*5+7 is 22"}) {
-    Judgement j = Judge(text, "3 5 7", "22");
+    ItemJudgement j = Judge(text, "3 5 7", "22");
     EXPECT_EQ(j.kind, VerdictKind::kWrong) << text;
     EXPECT_THAT(j.detail, HasSubstr("malformed")) << text;
   }

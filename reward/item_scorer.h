@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-struct Judgement {
+struct ItemJudgement {
   VerdictKind kind = VerdictKind::kUnspecified;
   double value = 0;
   std::string detail;  // ASCII; quoted pieces of a completion are escaped and cut
@@ -18,11 +18,11 @@ class ItemScorer {
  public:
   virtual ~ItemScorer() = default;
   // Never fails: what it cannot decide is UNDECIDED, and the detail says why.
-  virtual Judgement Judge(const ScoreItem& item) const = 0;
+  virtual ItemJudgement Judge(const ScoreItem& item) const = 0;
 };
 
-inline Judgement Correct(std::string detail) { return {VerdictKind::kCorrect, 1, std::move(detail)}; }
-inline Judgement Wrong(std::string detail) { return {VerdictKind::kWrong, 0, std::move(detail)}; }
-inline Judgement Undecided(std::string detail) { return {VerdictKind::kUndecided, 0, std::move(detail)}; }
+inline ItemJudgement Correct(std::string detail) { return {VerdictKind::kCorrect, 1, std::move(detail)}; }
+inline ItemJudgement Wrong(std::string detail) { return {VerdictKind::kWrong, 0, std::move(detail)}; }
+inline ItemJudgement Undecided(std::string detail) { return {VerdictKind::kUndecided, 0, std::move(detail)}; }
 
 }  // namespace sluice

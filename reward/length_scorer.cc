@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<ItemScorer>> LengthItemScorer::Create(const Lengt
   return std::unique_ptr<ItemScorer>(new LengthItemScorer(spec));
 }
 
-Judgement LengthItemScorer::Judge(const ScoreItem& item) const {
+ItemJudgement LengthItemScorer::Judge(const ScoreItem& item) const {
   int64_t length = CountCharacters(item.completion);
   std::string detail = absl::StrCat(length, " characters");
   if (length <= spec_.soft_limit) return {VerdictKind::kCorrect, 0, std::move(detail)};

@@ -14,7 +14,7 @@ namespace sluice {
 class LengthItemScorer final : public ItemScorer {
  public:
   static absl::StatusOr<std::unique_ptr<ItemScorer>> Create(const LengthScorerSpec& spec);
-  Judgement Judge(const ScoreItem& item) const override;
+  ItemJudgement Judge(const ScoreItem& item) const override;
 
  private:
   explicit LengthItemScorer(const LengthScorerSpec& spec) : spec_(spec) {}

@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-Judgement Judge(size_t length) {
+ItemJudgement Judge(size_t length) {
   auto scorer = LengthItemScorer::Create({10, 20});
   EXPECT_TRUE(scorer.ok()) << scorer.status();
   ScoreItem item;

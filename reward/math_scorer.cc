@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-Judgement MathItemScorer::Judge(const ScoreItem& item) const {
+ItemJudgement MathItemScorer::Judge(const ScoreItem& item) const {
   auto field = item.fields.find("answer");
   if (field == item.fields.end()) return Undecided("the prompt has no field \"answer\"");
   Answer gold = ReadGold(field->second);

@@ -9,7 +9,7 @@ namespace sluice {
 // without a number is WRONG.
 class MathItemScorer final : public ItemScorer {
  public:
-  Judgement Judge(const ScoreItem& item) const override;
+  ItemJudgement Judge(const ScoreItem& item) const override;
 };
 
 }  // namespace sluice

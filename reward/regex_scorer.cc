@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<ItemScorer>> RegexItemScorer::Create(const std::s
 
 RegexItemScorer::~RegexItemScorer() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
 
-Judgement RegexItemScorer::Judge(const ScoreItem& item) const {
+ItemJudgement RegexItemScorer::Judge(const ScoreItem& item) const {
   const auto* code = static_cast<const pcre2_code*>(code_);
   std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> data(pcre2_match_data_create(1, nullptr),
                                                                       pcre2_match_data_free);

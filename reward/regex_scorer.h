@@ -16,7 +16,7 @@ class RegexItemScorer final : public ItemScorer {
   // INVALID_ARGUMENT says what is wrong with the pattern and where.
   static absl::StatusOr<std::unique_ptr<ItemScorer>> Create(const std::string& pattern);
   ~RegexItemScorer() override;
-  Judgement Judge(const ScoreItem& item) const override;
+  ItemJudgement Judge(const ScoreItem& item) const override;
 
  private:
   RegexItemScorer(void* code, std::string pattern) : code_(code), pattern_(std::move(pattern)) {}
