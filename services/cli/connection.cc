@@ -1,8 +1,13 @@
 #include "services/cli/connection.h"
 
+#include <sys/random.h>
+
+#include <cerrno>
 #include <optional>
 
+#include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
+#include "core/base/file.h"
 #include "core/base/status.h"
 #include "google/protobuf/util/json_util.h"
 #include "services/cli/cluster.h"
@@ -13,6 +18,12 @@ namespace {
 
 constexpr absl::Duration kWatchLength = absl::Hours(24);
 constexpr absl::Duration kReconnectDelay = absl::Milliseconds(300);
+
+absl::StatusOr<std::string> RandomRequestId() {
+  char bytes[16];
+  if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) return ErrnoStatus(errno, "getrandom");
+  return absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)));
+}
 
 }  // namespace
 
@@ -28,6 +39,19 @@ absl::StatusOr<std::unique_ptr<JobClient>> ConnectToCoordinator(const Connection
   SLUICE_ASSIGN_OR_RETURN(const std::string address, FindCoordinator(options.coordinator, options.state));
   SLUICE_ASSIGN_OR_RETURN(Peer peer, Connect(address));
   return std::make_unique<JobClient>(std::move(peer));
+}
+
+absl::StatusOr<std::string> SubmitJob(const ConnectionOptions& options, const v1::JobSpec& spec,
+                                      absl::Duration patience) {
+  const absl::Time deadline = absl::Now() + patience;
+  SLUICE_ASSIGN_OR_RETURN(const std::string request_id, RandomRequestId());
+  while (true) {
+    const auto client = ConnectToCoordinator(options);
+    const absl::StatusOr<std::string> job =
+        client.ok() ? (*client)->Submit(spec, request_id) : absl::StatusOr<std::string>(client.status());
+    if (!absl::IsUnavailable(job.status()) || absl::Now() > deadline) return job;
+    absl::SleepFor(kReconnectDelay);
+  }
 }
 
 absl::StatusOr<v1::Job> FollowJob(const ConnectionOptions& options, const std::string& job,

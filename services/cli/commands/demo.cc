@@ -110,8 +110,8 @@ absl::StatusOr<v1::Job> RunJob(const DemoOptions& o, const std::string& state, c
              fleet.rollout_workers, fleet.reward_workers, fleet.learner_ranks, state)
       << std::flush;
   const ConnectionOptions connection{"", state};
-  SLUICE_ASSIGN_OR_RETURN(const auto client, ConnectToCoordinator(connection));
-  SLUICE_ASSIGN_OR_RETURN(const std::string job, client->Submit(MakeDemoJob(files, o.settings, o.seed), ""));
+  SLUICE_ASSIGN_OR_RETURN(const std::string job,
+                          SubmitJob(connection, MakeDemoJob(files, o.settings, o.seed), kPatience));
   DemoReport report;
   SLUICE_ASSIGN_OR_RETURN(report.job, Follow(connection, job, o, up, report.history));
   out << "\n" << DemoTable(report.job);

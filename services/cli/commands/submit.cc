@@ -1,9 +1,7 @@
 // sluice check, sluice submit: a job file on its way to the coordinator.
-#include <sys/random.h>
-
 #include <iostream>
 
-#include "absl/strings/escaping.h"
+#include "absl/time/time.h"
 #include "core/base/status.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
@@ -15,6 +13,8 @@
 
 namespace sluice::cli {
 namespace {
+
+constexpr absl::Duration kSubmitPatience = absl::Seconds(2);  // while the coordinator is away
 
 struct SubmitOptions {
   ConnectionOptions connection;
@@ -35,13 +35,6 @@ void AddJobFileOptions(CLI::App& command, SubmitOptions& o) {
   AddConnectionOptions(command, o.connection);
 }
 
-std::string RandomRequestId() {
-  char bytes[16];
-  return getrandom(bytes, sizeof(bytes), 0) == sizeof(bytes)
-             ? absl::BytesToHexString(absl::string_view(bytes, sizeof(bytes)))
-             : "";
-}
-
 int ExitCodeOfJob(const v1::Job& job) {
   if (job.state() == v1::SUCCEEDED) return kDone;
   std::cerr << "sluice: " << job.job() << " " << StateName(job.state())
@@ -52,9 +45,7 @@ int ExitCodeOfJob(const v1::Job& job) {
 int Submit(const SubmitOptions& o) {
   const auto spec = ReadJob(o.file, o.set);
   if (!spec.ok()) return Report(spec.status());
-  const auto client = ConnectToCoordinator(o.connection);
-  if (!client.ok()) return Report(client.status());
-  const auto job = (*client)->Submit(*spec, RandomRequestId());
+  const auto job = SubmitJob(o.connection, *spec, kSubmitPatience);
   if (!job.ok()) return Report(Annotate(job.status(), o.file));
   std::cout << nlohmann::json{{"job", *job}}.dump() << std::endl;
   if (!o.wait) return kDone;
