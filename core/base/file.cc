@@ -88,7 +88,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit) {
     if (n == 0) return out;
     out.append(buffer, static_cast<size_t>(n));
     if (static_cast<int64_t>(out.size()) > limit) {
-      return absl::ResourceExhaustedError(absl::StrCat(path, " is larger than the limit of ", limit, " bytes"));
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path, " is larger than the limit of ", limit, " bytes"));
     }
   }
 }

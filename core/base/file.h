@@ -17,8 +17,8 @@ absl::Status ErrnoStatus(int error, absl::string_view what);
 // The whole file. RESOURCE_EXHAUSTED when larger than `limit` bytes.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit = int64_t{1} << 31);
 
-// Writes path + ".tmp.<pid>", fsyncs, renames over `path`, fsyncs the folder: readers see the old or the new file,
-// whole. On error the old file stays and the temporary one is removed.
+// Writes path + ".tmp.<pid>", fsyncs, renames over `path`, fsyncs the folder: readers see the old or the new
+// file, whole. On error the old file stays and the temporary one is removed.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes);
 
 absl::Status MakeDirectories(const std::string& path);

@@ -54,11 +54,12 @@ void SetLogRole(absl::string_view role) {
 void Log(LogLevel level, absl::string_view event, const std::vector<LogField>& fields) {
   if (level < g_level.load()) return;
   absl::MutexLock lock(&GetRole().mu);
-  std::string line = absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), " ",
-                                  NameOf(level), " ", GetRole().name, " ", event);
+  std::string line = absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()),
+                                  " ", NameOf(level), " ", GetRole().name, " ", event);
   for (const LogField& field : fields) absl::StrAppend(&line, " ", field.key, "=", Quoted(field.value));
   line += '\n';
-  // One write per line keeps lines of several processes apart. Nothing can be done when standard error is gone.
+  // One write per line keeps lines of several processes apart. Nothing can be done when standard error is
+  // gone.
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -26,10 +26,14 @@ void SetLogLevel(LogLevel level);
 void SetLogRole(absl::string_view role);
 void Log(LogLevel level, absl::string_view event, const std::vector<LogField>& fields = {});
 
-inline void LogInfo(absl::string_view event, const std::vector<LogField>& f = {}) { Log(LogLevel::kInfo, event, f); }
+inline void LogInfo(absl::string_view event, const std::vector<LogField>& f = {}) {
+  Log(LogLevel::kInfo, event, f);
+}
 inline void LogWarning(absl::string_view event, const std::vector<LogField>& f = {}) {
   Log(LogLevel::kWarning, event, f);
 }
-inline void LogError(absl::string_view event, const std::vector<LogField>& f = {}) { Log(LogLevel::kError, event, f); }
+inline void LogError(absl::string_view event, const std::vector<LogField>& f = {}) {
+  Log(LogLevel::kError, event, f);
+}
 
 }  // namespace sluice

@@ -26,8 +26,8 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> c, std::array<uint32_
 float UniformAt(uint64_t seed, RandomDomain domain, uint64_t draw, uint32_t index, uint32_t position) {
   // The domain shares a word with the upper half of the draw: 2^28 * 2^32 draws are more than a job can make.
   const std::array<uint32_t, 4> counter = {
-      static_cast<uint32_t>(draw), (static_cast<uint32_t>(domain) << 28) ^ static_cast<uint32_t>(draw >> 32), index,
-      position};
+      static_cast<uint32_t>(draw), (static_cast<uint32_t>(domain) << 28) ^ static_cast<uint32_t>(draw >> 32),
+      index, position};
   return static_cast<float>(Philox4x32(counter, KeyOf(seed))[0] >> 8) * 0x1.0p-24f;
 }
 

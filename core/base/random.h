@@ -1,5 +1,6 @@
-// Counter-based random numbers: a value is a pure function of (key, counter), so it does not depend on who draws it,
-// when, or in which batch. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+// Counter-based random numbers: a value is a pure function of (key, counter), so it does not depend on who
+// draws it, when, or in which batch. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2,
+// 3", SC 2011).
 #pragma once
 
 #include <array>

@@ -14,7 +14,8 @@ namespace sluice {
 inline absl::Status Annotate(const absl::Status& status, absl::string_view context) {
   if (status.ok()) return status;
   absl::Status out(status.code(), absl::StrCat(context, ": ", status.message()));
-  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { out.SetPayload(url, payload); });
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { out.SetPayload(url, payload); });
   return out;
 }
 
@@ -23,10 +24,10 @@ inline absl::Status Annotate(const absl::Status& status, absl::string_view conte
 #define SLUICE_CONCAT_INNER(a, b) a##b
 #define SLUICE_CONCAT(a, b) SLUICE_CONCAT_INNER(a, b)
 
-#define SLUICE_RETURN_IF_ERROR(expr)                  \
-  do {                                                \
-    absl::Status sluice_status = (expr);              \
-    if (!sluice_status.ok()) return sluice_status;    \
+#define SLUICE_RETURN_IF_ERROR(expr)               \
+  do {                                             \
+    absl::Status sluice_status = (expr);           \
+    if (!sluice_status.ok()) return sluice_status; \
   } while (false)
 
 #define SLUICE_ASSIGN_OR_RETURN(lhs, expr) \

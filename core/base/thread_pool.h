@@ -1,6 +1,6 @@
 // A fixed set of threads that run independent pieces of one loop. ParallelFor returns when all pieces ran.
-// Which thread runs a piece is not fixed, so a piece must not depend on others. Safe from several threads at once
-// (calls take turns). Not re-entrant.
+// Which thread runs a piece is not fixed, so a piece must not depend on others. Safe from several threads at
+// once (calls take turns). Not re-entrant.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,8 @@ bool AssignAdvantages(Group& group, bool normalize_std) {
   }
   const std::vector<double> advantages = GroupAdvantages(rewards, normalize_std);
   size_t next = 0;
-  for (ScoredSample& sample : group.samples) sample.advantage = sample.verdict.HasReward() ? advantages[next++] : 0.0;
+  for (ScoredSample& sample : group.samples)
+    sample.advantage = sample.verdict.HasReward() ? advantages[next++] : 0.0;
   return std::all_of(advantages.begin(), advantages.end(), [](double a) { return a == 0; });
 }
 

@@ -86,7 +86,8 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.grpo.clip_high, 0, 100, "algorithm.grpo.clip_high");
   rules.InRange(spec.grpo.kl_coefficient, 0, 1e3, "algorithm.grpo.kl_coefficient");
   rules.InRange(spec.grpo.entropy_coefficient, 0, 1e3, "algorithm.grpo.entropy_coefficient");
-  rules.Require(spec.sampling.group_size >= 2, "sampling.group_size", "GRPO compares samples: at least 2 are needed");
+  rules.Require(spec.sampling.group_size >= 2, "sampling.group_size",
+                "GRPO compares samples: at least 2 are needed");
   CheckOptimizer(spec.optimizer, rules);
   rules.InRange(spec.batch.groups_per_step, 1, 1 << 16, "batch.groups_per_step");
   rules.InRange(spec.batch.micro_batch_tokens, 1, 1 << 26, "batch.micro_batch_tokens");

@@ -1,5 +1,5 @@
-// What a job is to do, resolved: every default filled in, everything checked (services/wire makes it from the proto
-// sluice.v1.JobSpec, whose comments give units, ranges and defaults of each field).
+// What a job is to do, resolved: every default filled in, everything checked (services/wire makes it from the
+// proto sluice.v1.JobSpec, whose comments give units, ranges and defaults of each field).
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,14 @@ struct SamplingSpec {
   SamplingParams params;
 };
 
-struct MathScorerSpec {};                            // numeric answer against the prompt's field "answer"
-struct RegexScorerSpec { std::string pattern; };     // 1 when the completion matches (PCRE2, partial match)
+struct MathScorerSpec {};  // numeric answer against the prompt's field "answer"
+struct RegexScorerSpec {
+  std::string pattern;
+};                               // 1 when the completion matches (PCRE2, partial match)
 struct ExpressionScorerSpec {};  // an arithmetic expression over the prompt's "numbers", worth its "target"
-struct LengthScorerSpec { int32_t soft_limit = 0, hard_limit = 0; };  // 0 up to soft, then linear to -1 at hard (characters)
+struct LengthScorerSpec {
+  int32_t soft_limit = 0, hard_limit = 0;
+};  // 0 up to soft, then linear to -1 at hard (characters)
 using ScorerSpec = std::variant<MathScorerSpec, RegexScorerSpec, ExpressionScorerSpec, LengthScorerSpec>;
 
 struct RewardComponentSpec {
@@ -92,7 +96,8 @@ struct CheckpointSpec {
   int32_t keep = 3;
 };
 
-// A supervised stage before reinforcement: rows {"prompt", "completion"} of a file, cross-entropy on the completion.
+// A supervised stage before reinforcement: rows {"prompt", "completion"} of a file, cross-entropy on the
+// completion.
 struct WarmStartSpec {
   std::string file;  // empty: none
   int64_t steps = 0;

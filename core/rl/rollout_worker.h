@@ -28,26 +28,27 @@ struct RolloutRequest {
 };
 
 struct RolloutWorkerState {
-  JobId job;                                  // whose policy is loaded; empty: none
-  PolicyVersion version = kNoPolicyVersion;   // that new sequences start with
+  JobId job;                                 // whose policy is loaded; empty: none
+  PolicyVersion version = kNoPolicyVersion;  // that new sequences start with
   std::string kernel_path;
-  int32_t running = 0, queued = 0;            // sequences
-  int64_t tokens_generated = 0;               // since start
+  int32_t running = 0, queued = 0;  // sequences
+  int64_t tokens_generated = 0;     // since start
 };
 
 class RolloutWorker {
  public:
   virtual ~RolloutWorker() = default;
 
-  // Fetches a policy, checks every hash, then serves it to sequences that start from now on; running ones finish on
-  // the version that they started with. Returns when it is served. Loading what is served already is OK and free.
-  // DATA_LOSS on a hash mismatch (the old policy stays); ABORTED when a newer version of the job is served already.
+  // Fetches a policy, checks every hash, then serves it to sequences that start from now on; running ones
+  // finish on the version that they started with. Returns when it is served. Loading what is served already
+  // is OK and free. DATA_LOSS on a hash mismatch (the old policy stays); ABORTED when a newer version of the
+  // job is served already.
   virtual absl::Status LoadPolicy(const PolicyRef& policy, absl::Time deadline) = 0;
 
-  // Samples all of the request's completions; `on_trajectory` is called once for each as it finishes, never after the
-  // call returned, one call at a time. FAILED_PRECONDITION without a policy of that job; INVALID_ARGUMENT when the
-  // prompt and max_new_tokens do not fit the context; RESOURCE_EXHAUSTED when the queue is full; DEADLINE_EXCEEDED;
-  // CANCELLED. Trajectories handed over before an error are good.
+  // Samples all of the request's completions; `on_trajectory` is called once for each as it finishes, never
+  // after the call returned, one call at a time. FAILED_PRECONDITION without a policy of that job;
+  // INVALID_ARGUMENT when the prompt and max_new_tokens do not fit the context; RESOURCE_EXHAUSTED when the
+  // queue is full; DEADLINE_EXCEEDED; CANCELLED. Trajectories handed over before an error are good.
   virtual absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,
                                 const std::function<void(Trajectory)>& on_trajectory) = 0;
 

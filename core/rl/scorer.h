@@ -15,17 +15,19 @@
 namespace sluice {
 
 struct ScoreItem {
-  std::string prompt;      // text
-  std::string completion;  // text
+  std::string prompt;                         // text
+  std::string completion;                     // text
   std::map<std::string, std::string> fields;  // the prompt's
 };
 
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // One verdict for each item, in order. A checker that fails gives an INFRASTRUCTURE verdict for its item only; the
-  // call itself fails only when nothing could be judged (INVALID_ARGUMENT: the spec; UNAVAILABLE; DEADLINE_EXCEEDED).
-  virtual absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
+  // One verdict for each item, in order. A checker that fails gives an INFRASTRUCTURE verdict for its item
+  // only; the call itself fails only when nothing could be judged (INVALID_ARGUMENT: the spec; UNAVAILABLE;
+  // DEADLINE_EXCEEDED).
+  virtual absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec,
+                                                     absl::Span<const ScoreItem> items,
                                                      absl::Time deadline) = 0;
 };
 

@@ -1,5 +1,6 @@
 // The port to the learner. Implementations: the trainer (learner/), the gRPC client (services/remote), a fake
-// (tests/fakes). One job at a time; calls do not overlap. All calls are safe to repeat with the same arguments.
+// (tests/fakes). One job at a time; calls do not overlap. All calls are safe to repeat with the same
+// arguments.
 #pragma once
 
 #include <map>
@@ -17,8 +18,8 @@ namespace sluice {
 
 // Where a learner stands with a job.
 struct TrainerState {
-  std::string incarnation;         // changes when the learner was restarted: what was not checkpointed is gone
-  int64_t warm_start_steps = 0;    // supervised steps in the current weights
+  std::string incarnation;       // changes when the learner was restarted: what was not checkpointed is gone
+  int64_t warm_start_steps = 0;  // supervised steps in the current weights
   PolicyVersion version = kNoPolicyVersion;  // last published; kNoPolicyVersion before the first
   PolicyRef policy;                          // of `version`
 };
@@ -30,9 +31,9 @@ struct SupervisedExample {
 };
 
 struct StepMetrics {
-  // By the names that the metrics endpoint uses without prefix, e.g. "loss", "kl", "entropy", "clip_fraction",
-  // "grad_norm", "learning_rate", "ratio_mean", "exact_compared", "exact_max_difference", "tokens", "step_seconds",
-  // "skipped_nonfinite" (0 or 1).
+  // By the names that the metrics endpoint uses without prefix, e.g. "loss", "kl", "entropy",
+  // "clip_fraction", "grad_norm", "learning_rate", "ratio_mean", "exact_compared", "exact_max_difference",
+  // "tokens", "step_seconds", "skipped_nonfinite" (0 or 1).
   std::map<std::string, double> values;
 };
 
@@ -56,21 +57,25 @@ class Trainer {
   // Starts a job, or resumes it from its newest complete checkpoint. Later calls return the current state.
   virtual absl::StatusOr<TrainerState> Open(const JobId& job, const JobSpec& spec) = 0;
 
-  // Supervised optimizer step number `step` (0, 1, ...): FAILED_PRECONDITION when it is not the next one. No version is
-  // published.
+  // Supervised optimizer step number `step` (0, 1, ...): FAILED_PRECONDITION when it is not the next one. No
+  // version is published.
   virtual absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
                                                 absl::Span<const SupervisedExample> batch) = 0;
 
-  // Publishes the current weights as version 0, the frozen reference of the KL term, with a checkpoint. Again: the same.
+  // Publishes the current weights as version 0, the frozen reference of the KL term, with a checkpoint.
+  // Again: the same.
   virtual absl::StatusOr<PolicyRef> PublishFirst(const JobId& job) = 0;
 
-  // Hands over a group of the batch that will make `version`. Groups may be sent again: the last one of a draw counts.
+  // Hands over a group of the batch that will make `version`. Groups may be sent again: the last one of a
+  // draw counts.
   virtual absl::Status AddGroup(const JobId& job, PolicyVersion version, const Group& group) = 0;
 
-  // Trains on the groups `draws` (all handed over for `version`, any order; training is in the order given), publishes
-  // the result as `version`, and returns when its tensors and manifest are durable. `version` must be the last one + 1.
-  // A version that is published already returns its result again. FAILED_PRECONDITION names missing draws.
-  virtual absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version, absl::Span<const Draw> draws) = 0;
+  // Trains on the groups `draws` (all handed over for `version`, any order; training is in the order given),
+  // publishes the result as `version`, and returns when its tensors and manifest are durable. `version` must
+  // be the last one + 1. A version that is published already returns its result again. FAILED_PRECONDITION
+  // names missing draws.
+  virtual absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version,
+                                          absl::Span<const Draw> draws) = 0;
 
   // Makes the last version's full checkpoint durable.
   virtual absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) = 0;

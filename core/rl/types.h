@@ -29,7 +29,8 @@ struct SampleKey {
   friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
 };
 
-// One prompt with what its reward needs: `fields` holds the row's other string members ("answer", "kind", ...).
+// One prompt with what its reward needs: `fields` holds the row's other string members ("answer", "kind",
+// ...).
 struct Prompt {
   std::string uid;
   std::string text;             // as written, or the rendered chat
@@ -51,7 +52,8 @@ struct SamplingParams {
 
 enum class FinishReason { kUnspecified, kStop, kLength, kCancelled };
 
-// Tokens [begin, end) of a completion were sampled at `version`, whose manifest has this hash, on this kernel path.
+// Tokens [begin, end) of a completion were sampled at `version`, whose manifest has this hash, on this kernel
+// path.
 struct VersionSpan {
   int32_t begin = 0, end = 0;
   PolicyVersion version = kNoPolicyVersion;
@@ -79,8 +81,8 @@ enum class VerdictKind { kUnspecified, kCorrect, kWrong, kGraded, kUndecided, kI
 struct VerdictComponent {
   std::string name;
   VerdictKind kind = VerdictKind::kUnspecified;
-  double value = 0;   // of this component alone
-  double weight = 0;  // in the sum
+  double value = 0;    // of this component alone
+  double weight = 0;   // in the sum
   std::string detail;  // what was extracted, which rule decided; for people
 };
 
@@ -91,13 +93,15 @@ struct Verdict {
   std::vector<VerdictComponent> components;
   std::string detail;
   double seconds = 0;  // spent judging
-  // UNDECIDED and INFRASTRUCTURE carry no reward: such a sample leaves its group's statistics and is never a zero.
+  // UNDECIDED and INFRASTRUCTURE carry no reward: such a sample leaves its group's statistics and is never a
+  // zero.
   bool HasReward() const {
     return kind == VerdictKind::kCorrect || kind == VerdictKind::kWrong || kind == VerdictKind::kGraded;
   }
 };
 
-// A policy that can be fetched: from the weight service at `source` ("host:port", or a folder for the direct port).
+// A policy that can be fetched: from the weight service at `source` ("host:port", or a folder for the direct
+// port).
 struct PolicyRef {
   JobId job;
   PolicyVersion version = kNoPolicyVersion;
@@ -118,7 +122,8 @@ enum class LedgerColumn {
   kRolledBack,
 };
 constexpr int kLedgerColumns = 8;
-// "in_flight", "trained", "dropped_stale", "dropped_failed", "dropped_filtered", "quarantined", "cancelled", "rolled_back".
+// "in_flight", "trained", "dropped_stale", "dropped_failed", "dropped_filtered", "quarantined", "cancelled",
+// "rolled_back".
 const char* LedgerColumnName(LedgerColumn column);
 
 struct Ledger {

@@ -1,5 +1,5 @@
-// The port through which a policy's tensors are read: the learner's published folder, or its weight service over gRPC.
-// Thread-safe.
+// The port through which a policy's tensors are read: the learner's published folder, or its weight service
+// over gRPC. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,16 @@ class WeightChannel {
  public:
   virtual ~WeightChannel() = default;
   // The manifest as published (JSON, core/spec/manifest.h). NOT_FOUND: no such version (any more).
-  virtual absl::StatusOr<std::string> ReadManifest(const JobId& job, PolicyVersion version, absl::Time deadline) = 0;
+  virtual absl::StatusOr<std::string> ReadManifest(const JobId& job, PolicyVersion version,
+                                                   absl::Time deadline) = 0;
   // The bytes of one tensor, in order, in chunks of at most 1 MiB.
   virtual absl::Status ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor,
                                   absl::Time deadline,
                                   const std::function<absl::Status(absl::string_view)>& on_chunk) = 0;
-  // A small file that belongs to the model: config.json, tokenizer.json, ... NOT_FOUND where the model has none.
-  virtual absl::StatusOr<std::string> ReadModelFile(const JobId& job, const std::string& name, absl::Time deadline) = 0;
+  // A small file that belongs to the model: config.json, tokenizer.json, ... NOT_FOUND where the model has
+  // none.
+  virtual absl::StatusOr<std::string> ReadModelFile(const JobId& job, const std::string& name,
+                                                    absl::Time deadline) = 0;
 };
 
 }  // namespace sluice

@@ -5,7 +5,8 @@ Reads BUILD_DIR/targets.txt (written by cmake/SluiceTargets.cmake) and checks th
   1. each first-party #include "a/b.h" names a header of the target itself or of one in its link closure,
   2. no folder depends on a folder that depends on it,
   3. x.cc includes its own x.h first (so that every header with a source is self-contained),
-  4. targets that must not know LibTorch have none in their closure, and protobuf stays in services/.
+  4. no two headers or sources of the product define a type of the same name in one namespace (the linker would mix them),
+  5. targets that must not know LibTorch have none in their closure, and protobuf stays in services/.
 """
 import os
 import re
@@ -40,6 +41,21 @@ def includes(path):
     return re.findall(r'^\s*#\s*include\s+([<"][^>"]+[>"])', text, re.M)
 
 
+def types_defined(path):
+    """namespace::Type for each type at namespace level; those in unnamed namespaces are left out."""
+    namespace, unnamed = "", False
+    for line in open(path, encoding="utf-8"):
+        opened = re.match(r"^(?:inline )?namespace ([\w:]+)?\s*\{", line)
+        if opened:
+            namespace, unnamed = (opened.group(1) or namespace), unnamed or not opened.group(1)
+        elif re.match(r"^}\s*// namespace\s*$", line):
+            unnamed = False
+        elif not unnamed:
+            defined = re.match(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: :[^;]*)?\s*\{", line)
+            if defined:
+                yield f"{namespace}::{defined.group(1)}"
+
+
 def main():
     source, build = sys.argv[1:3]
     targets = read_targets(build)
@@ -48,7 +64,7 @@ def main():
         for f in t["files"]:
             if f.endswith(".h"):
                 owner.setdefault(os.path.normpath(os.path.join(t["folder"], f)), set()).add(name)
-    uses_torch = set()
+    uses_torch, type_owner = set(), {}
     for name, t in targets.items():
         reachable = closure(targets, name) | {name}
         for f in t["files"]:
@@ -57,6 +73,10 @@ def main():
             if not os.path.exists(path):
                 continue
             found = includes(path)
+            for defined in types_defined(path) if t["kind"] != "test" else ():
+                other = type_owner.setdefault(defined, relative)
+                if other != relative:
+                    errors.append(f"{relative}: {defined} is defined in {other} too")
             for include in found:
                 header = include[1:-1]
                 if header.startswith(("torch/", "ATen/", "c10/")):

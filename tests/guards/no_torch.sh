@@ -4,7 +4,7 @@ set -euo pipefail
 for binary in sluice sluice-coordinator sluice-reward; do
   path=$1/bin/$binary
   [ -x "$path" ] || { echo "$path is missing"; exit 1; }
-  if ldd "$path" | grep -Ei 'torch|c10'; then
+  if ldd "$path" | grep -E 'libtorch|libc10'; then
     echo "$binary links LibTorch"
     exit 1
   fi

@@ -26,7 +26,9 @@ if [ ! -e "$venv/.complete" ]; then
 fi
 export LD_LIBRARY_PATH=$cuda/lib64:$cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 mkdir -p "$out"
-ln -sfn "$venv/bin/python" "$out/python"
+rm -f "$out/python"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$venv/bin/python" >"$out/python"
+chmod +x "$out/python"
 make_one() {  # NAME, then options of make_checkpoint.py
   local name=$1
   shift
