@@ -59,9 +59,9 @@ function(sluice_use_torch_pch name)
   target_precompile_headers(${name} REUSE_FROM sluice_torch_pch)
 endfunction()
 
-# sluice_test(LIBRARY tests... [DEPS ...] [LABELS ...] [NAME n]): one binary over the given files.
+# sluice_test(LIBRARY tests... [HDRS ...] [DEPS ...] [LABELS ...] [NAME n]): one binary over the given files.
 function(sluice_test library)
-  cmake_parse_arguments(A "TORCH" "NAME;TIMEOUT" "DEPS;LABELS;EXTERNAL" ${ARGN})
+  cmake_parse_arguments(A "TORCH" "NAME;TIMEOUT" "DEPS;LABELS;EXTERNAL;HDRS" ${ARGN})
   if(NOT A_NAME)
     set(A_NAME ${library}_test)
   endif()
@@ -82,7 +82,7 @@ function(sluice_test library)
     SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME ${A_NAME} COMMAND ${A_NAME})
   set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
-  _sluice_record(${A_NAME} test "${A_UNPARSED_ARGUMENTS}" "${library};${A_DEPS}")
+  _sluice_record(${A_NAME} test "${A_UNPARSED_ARGUMENTS};${A_HDRS}" "${library};${A_DEPS}")
 endfunction()
 
 function(sluice_binary name)

@@ -82,9 +82,9 @@ inline std::vector<int32_t> RandomTokens(int64_t n, int64_t vocab, uint32_t seed
 }
 
 // The cache of one sequence; memory not written yet is NaN.
-class SequenceCache {
+class ContiguousCache {
  public:
-  SequenceCache(const Decoder& decoder, int64_t tokens) {
+  ContiguousCache(const Decoder& decoder, int64_t tokens) {
     const int64_t blocks = (tokens + kernels::kBlockTokens - 1) / kernels::kBlockTokens;
     const int64_t block = kernels::kBlockTokens * decoder.cache_width();
     memory_.assign(decoder.config().layers * blocks * block, std::numeric_limits<float>::quiet_NaN());
@@ -108,7 +108,7 @@ class SequenceCache {
 
 // Logits [tokens, vocab] after each of `tokens`, placed from `first` on, in one call.
 inline std::vector<float> LogitsOf(Decoder* decoder, const DecoderWeights& weights,
-                                   const std::vector<int32_t>& tokens, const SequenceCache& cache,
+                                   const std::vector<int32_t>& tokens, const ContiguousCache& cache,
                                    int32_t first = 0) {
   std::vector<DecoderRow> rows;
   for (size_t i = 0; i < tokens.size(); ++i) {

@@ -65,7 +65,7 @@ class OracleTest : public testing::TestWithParam<std::string> {
 TEST_P(OracleTest, LogProbabilitiesAndBestTokensEqualTransformers) {
   for (const std::string sequence : {"s1", "s7", "s33", "s129", "long"}) {
     const std::vector<int32_t> tokens = Tokens(reference_, "tokens." + sequence);
-    const SequenceCache cache(*decoder_, tokens.size());
+    const ContiguousCache cache(*decoder_, tokens.size());
     const std::vector<float> logits = LogitsOf(decoder_.get(), *weights_, tokens, cache);
     const std::vector<double> expected =  // a single token has none
         tokens.size() == 1 ? std::vector<double>() : Values<double>(reference_, "logprobs." + sequence);
@@ -91,7 +91,7 @@ TEST_P(OracleTest, LogProbabilitiesAndBestTokensEqualTransformers) {
 
 TEST_P(OracleTest, CacheHoldsNormedLatentAndRotatedKey) {
   const std::vector<int32_t> tokens = Tokens(reference_, "tokens.s33");
-  const SequenceCache cache(*decoder_, tokens.size());
+  const ContiguousCache cache(*decoder_, tokens.size());
   LogitsOf(decoder_.get(), *weights_, tokens, cache);
   const std::vector<double> latent = Values<double>(reference_, "cache_latent.s33");
   const std::vector<double> k_pe = Values<double>(reference_, "cache_k_pe.s33");
@@ -152,7 +152,7 @@ TEST_P(OracleTest, GreedyTokensEqualTransformers) {
     const std::string name = "greedy." + std::to_string(i) + ".";
     std::vector<int32_t> tokens = Tokens(reference_, name + "prompt");
     const std::vector<int32_t> expected = Tokens(reference_, name + "tokens");
-    const SequenceCache cache(*decoder_, tokens.size() + expected.size());
+    const ContiguousCache cache(*decoder_, tokens.size() + expected.size());
     std::vector<int32_t> chosen, next = tokens;
     int32_t position = 0;
     while (chosen.size() < expected.size()) {

@@ -49,7 +49,8 @@ def run_job(binaries, state, folder, model, name):
 def transformers_logprobs(model, sequences):
     import torch
     from transformers import AutoModelForCausalLM
-    net = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float64)
+    kw = {"experts_implementation": "eager"}  # the grouped products have no float64
+    net = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float64, attn_implementation="eager", **kw)
     out = {}
     for name, tokens in sequences.items():
         with torch.no_grad():
