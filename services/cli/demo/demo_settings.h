@@ -27,17 +27,17 @@ struct DemoHyperparameters {
   int64_t warm_steps = 120;
   int32_t warm_batch = 64;
   double warm_learning_rate = 2e-3;
-  int64_t steps = 60;
+  int64_t steps = 150;
   int32_t groups_per_step = 64, group_size = 8, max_new_tokens = 8;
   double learning_rate = 1e-3, beta2 = 0.99, max_grad_norm = 1.0;
   int64_t warmup_steps = 5;
-  double clip_low = 0.2, clip_high = 0.28, kl_coefficient = 0, entropy_coefficient = 0.005;
+  double clip_low = 0.2, clip_high = 0.28, kl_coefficient = 0.001, entropy_coefficient = 0.005;
   bool normalize_std = true;
   int32_t micro_batch_tokens = 8192;
   int32_t staleness = 2;
-  int64_t evaluate_every = 20;
+  int64_t evaluate_every = 25;
   int32_t evaluation_samples = 2;
-  int64_t checkpoint_every = 20;
+  int64_t checkpoint_every = 25;
 };
 
 // The fleet.
