@@ -18,7 +18,7 @@ Batcher::Batcher(BatcherOptions options, ThreadPool& pool, Clock& clock, EngineM
       clock_(clock),
       metrics_(metrics),
       served_(std::move(served)),
-      blocks_(options_.cache_bytes) {}
+      blocks_(options_.backend, options_.cache_bytes) {}
 
 void Batcher::Add(std::shared_ptr<RolloutGroup> group) {
   auto stream = std::make_unique<Stream>();
@@ -124,12 +124,17 @@ void Batcher::Admit() {
       continue;
     }
     if (stream.cache == nullptr) {
-      const Decoder& decoder = group->run->decoder;
-      stream.cache = std::make_unique<SequenceCache>(
-          &blocks_, CacheShape{decoder.config().layers, decoder.cache_width()});
+      stream.cache = std::make_unique<SequenceCache>(&blocks_, group->run->cache_shape());
     }
     // A place is never taken from a running stream for a waiting one.
-    if (!stream.cache->Reserve(static_cast<int64_t>(stream.known.size()))) return;
+    if (!stream.cache->Reserve(static_cast<int64_t>(stream.known.size()))) {
+      if (!running_.empty()) return;
+      // Within the limit (Pin), and nothing holds a block: the device itself has no memory left.
+      EndGroup(group, absl::ResourceExhaustedError(absl::StrCat(
+                          "the device has no memory left for a sequence of ", stream.known.size(),
+                          " positions; give the worker fewer cache bytes or a smaller model")));
+      continue;
+    }
     taken += Weight(stream);
     running_.insert(waiting_.extract(it));
   }
@@ -196,11 +201,19 @@ void Batcher::RunBatch(PolicyRun& run, std::vector<Feed>& feeds) {
   }
   const size_t hidden = static_cast<size_t>(run.policy->config.hidden);
   hidden_.resize(rows.size() * hidden);  // [rows, hidden]
-  if (!rows.empty()) run.decoder.Forward(*run.policy->weights, rows, hidden_.data());
+  absl::Status status;
+  if (!rows.empty()) status = run.decoder->Forward(rows, hidden_.data());
   std::vector<WantedRow> wanted = WantedRows(feeds);
-  ComputeRows(run, wanted);
+  if (status.ok()) status = ComputeRows(run, wanted);
+  if (!status.ok()) return EndGroupsOf(feeds, status);
   for (Feed& feed : feeds) feed.stream->cached += feed.count;
   ApplyRows(wanted);
+}
+
+void Batcher::EndGroupsOf(const std::vector<Feed>& feeds, const absl::Status& status) {
+  std::map<uint64_t, std::shared_ptr<RolloutGroup>> groups;  // kept here: EndGroup frees the streams
+  for (const Feed& feed : feeds) groups[feed.age.first] = feed.stream->group;
+  for (const auto& [ordinal, group] : groups) EndGroup(group, status);
 }
 
 std::vector<Batcher::WantedRow> Batcher::WantedRows(std::vector<Feed>& feeds) const {
@@ -221,7 +234,7 @@ std::vector<Batcher::WantedRow> Batcher::WantedRows(std::vector<Feed>& feeds) co
 }
 
 // Logits in portions, so that their memory stays small whatever the batch.
-void Batcher::ComputeRows(PolicyRun& run, std::vector<WantedRow>& wanted) {
+absl::Status Batcher::ComputeRows(PolicyRun& run, std::vector<WantedRow>& wanted) {
   constexpr size_t kPortion = 32;
   const size_t hidden = static_cast<size_t>(run.policy->config.hidden);
   const size_t vocab = static_cast<size_t>(run.policy->config.vocab);
@@ -235,12 +248,13 @@ void Batcher::ComputeRows(PolicyRun& run, std::vector<WantedRow>& wanted) {
         std::copy_n(hidden_.data() + static_cast<size_t>(row) * hidden, hidden, picked_.data() + i * hidden);
       }
     }
-    run.decoder.Logits(*run.policy->weights, picked_.data(), static_cast<int64_t>(count), logits_.data());
+    SLUICE_RETURN_IF_ERROR(run.decoder->Logits(picked_.data(), static_cast<int64_t>(count), logits_.data()));
     pool_.ParallelFor(static_cast<int64_t>(count), [&](int64_t i) {
       WantedRow& row = wanted[begin + static_cast<size_t>(i)];
       if (row.row >= 0) ComputeRow(logits_.data() + static_cast<size_t>(i) * vocab, row);
     });
   }
+  return absl::OkStatus();
 }
 
 void Batcher::ComputeRow(const float* logits, WantedRow& wanted) const {
@@ -321,7 +335,7 @@ void Batcher::HandOver(Stream& member, FinishReason reason, bool drop_last_from_
   out.raw_logprobs = std::move(member.raw_logprobs);
   out.processed_logprobs = std::move(member.processed_logprobs);
   out.spans = {{0, static_cast<int32_t>(out.tokens.size()), policy.version, policy.manifest_hash,
-                kernels::KernelPath()}};
+                options_.backend->kernel_path()}};
   out.finish_reason = reason;
   out.text = member.text->Text(drop_last_from_text);
   out.worker = options_.worker;
@@ -338,9 +352,7 @@ std::unique_ptr<Batcher::Stream> Batcher::NewMember(const Stream& prompt, size_t
   member->place = place;
   member->known = prompt.known;
   member->cached = prompt.cached;
-  const Decoder& decoder = prompt.group->run->decoder;
-  member->cache =
-      std::make_unique<SequenceCache>(&blocks_, CacheShape{decoder.config().layers, decoder.cache_width()});
+  member->cache = std::make_unique<SequenceCache>(&blocks_, prompt.group->run->cache_shape());
   member->text = std::make_unique<CompletionText>(prompt.group->run->policy->tokenizer.get(),
                                                   &prompt.group->request.sampling.stop);
   return member;

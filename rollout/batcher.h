@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "core/base/clock.h"
 #include "core/base/thread_pool.h"
+#include "core/model/decoder_backend.h"
 #include "rollout/completion_text.h"
 #include "rollout/engine_metrics.h"
 #include "rollout/paged_cache.h"
@@ -30,7 +31,8 @@
 namespace sluice {
 
 struct BatcherOptions {
-  std::string worker;  // stamped on trajectories
+  std::string worker;                       // stamped on trajectories
+  const DecoderBackend* backend = nullptr;  // outlives the batcher
   int32_t max_running_sequences = 64;
   int64_t cache_bytes = int64_t{1} << 30;
   int32_t prefill_chunk_tokens = 256;
@@ -98,8 +100,9 @@ class Batcher {
 
   std::vector<std::pair<PolicyRun*, std::vector<Feed>>> BuildBatches();
   void RunBatch(PolicyRun& run, std::vector<Feed>& feeds);
+  void EndGroupsOf(const std::vector<Feed>& feeds, const absl::Status& status);
   std::vector<WantedRow> WantedRows(std::vector<Feed>& feeds) const;
-  void ComputeRows(PolicyRun& run, std::vector<WantedRow>& wanted);
+  absl::Status ComputeRows(PolicyRun& run, std::vector<WantedRow>& wanted);
   void ComputeRow(const float* logits, WantedRow& wanted) const;
   void ApplyRows(std::vector<WantedRow>& wanted);
 

@@ -45,8 +45,9 @@ Engine::Engine(EngineOptions options, prometheus::Registry& registry, Clock& clo
       clock_(clock),
       metrics_(registry),
       pool_(options_.threads),
-      batcher_(BatcherOptions{options_.name, options_.max_running_sequences, options_.cache_bytes,
-                              options_.prefill_chunk_tokens, options_.share_prefixes},
+      backend_(options_.backend != nullptr ? options_.backend : std::make_shared<const KernelBackend>()),
+      batcher_(BatcherOptions{options_.name, backend_.get(), options_.max_running_sequences,
+                              options_.cache_bytes, options_.prefill_chunk_tokens, options_.share_prefixes},
                pool_, clock_, metrics_, [this] { return served(); }),
       thread_([this] { Work(); }) {}
 
@@ -168,7 +169,7 @@ absl::Status Engine::FetchAndServe(const PolicyRef& policy, absl::Time deadline)
                           FetchPolicy(*channel, policy, deadline, FetchLimits(), clock_));
   metrics_.weight_sync_bytes.Increment(static_cast<double>(fetched.bytes));
   SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle, MakePolicy(policy, fetched.files, fetched.tensors,
-                                                          options_.dtype, this->policy().get()));
+                                                          {*backend_, options_.dtype}, this->policy().get()));
   Serve(std::move(handle));
   metrics_.weight_sync_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
   return absl::OkStatus();
@@ -179,9 +180,10 @@ absl::Status Engine::LoadDirectory(const std::string& path, std::optional<DType>
   SLUICE_ASSIGN_OR_RETURN(const std::string manifest,
                           BuildManifest(kLocalJob, 0, kNoPolicyVersion, model.tensors, model.files));
   const PolicyRef ref = {kLocalJob, 0, ManifestHash(manifest), path};
-  SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle,
-                          MakePolicy(ref, model.files, model.tensors,
-                                     dtype.has_value() ? dtype : options_.dtype, policy().get()));
+  SLUICE_ASSIGN_OR_RETURN(
+      PolicyHandle handle,
+      MakePolicy(ref, model.files, model.tensors, {*backend_, dtype.has_value() ? dtype : options_.dtype},
+                 policy().get()));
   Serve(std::move(handle));
   return absl::OkStatus();
 }
@@ -190,7 +192,7 @@ void Engine::Serve(PolicyHandle policy) {
   LogInfo("policy_served",
           {{"job", policy->job}, {"policy_version", policy->version}, {"manifest", policy->manifest_hash}});
   // Shared with the groups that start on it.
-  auto run = std::make_shared<PolicyRun>(std::move(policy), &pool_);
+  auto run = std::make_shared<PolicyRun>(std::move(policy), *backend_, &pool_);
   const int64_t block_bytes = run->block_floats() * static_cast<int64_t>(sizeof(float));
   metrics_.cache_blocks_capacity.Set(static_cast<double>(options_.cache_bytes / block_bytes));
   metrics_.policy_version.Set(static_cast<double>(run->policy->version));
@@ -274,7 +276,7 @@ absl::StatusOr<RolloutWorkerState> Engine::GetState() {
     state.job = served_->policy->job;
     state.version = served_->policy->version;
   }
-  state.kernel_path = kernels::KernelPath();
+  state.kernel_path = backend_->kernel_path();
   state.running = running_;
   state.queued = queued_ + static_cast<int32_t>(arrived_sequences_);
   state.tokens_generated = static_cast<int64_t>(metrics_.tokens_generated.Value());

@@ -19,6 +19,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/thread_pool.h"
+#include "core/model/decoder_backend.h"
 #include "core/rl/rollout_worker.h"
 #include "core/rl/weight_channel.h"
 #include "core/spec/tensor.h"
@@ -38,6 +39,8 @@ struct EngineOptions {
   int64_t cache_bytes = int64_t{1} << 30;
   int32_t prefill_chunk_tokens = 256;  // of prompts, in one step
   int threads = 1;
+  // What models run on; null: this processor, with the kernels of core/kernels. Shared by engines.
+  std::shared_ptr<const DecoderBackend> backend;
   bool share_prefixes = true;  // false: each member computes its prompt for itself
   // Opens the channel to a PolicyRef's source. Called on the thread of LoadPolicy.
   std::function<absl::StatusOr<std::unique_ptr<WeightChannel>>(const std::string& source)> open_channel;
@@ -94,6 +97,7 @@ class Engine final : public RolloutWorker {
   Clock& clock_;
   EngineMetrics metrics_;
   ThreadPool pool_;
+  const std::shared_ptr<const DecoderBackend> backend_;  // shared as the options say
 
   mutable absl::Mutex mu_;
   std::shared_ptr<PolicyRun> served_ ABSL_GUARDED_BY(mu_);  // shared with the groups that started on it

@@ -1,9 +1,6 @@
 #include "rollout/paged_cache.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "core/kernels/kernels.h"
 
 namespace sluice {
 
@@ -11,24 +8,26 @@ using kernels::kBlockTokens;
 
 CacheBlock BlockPool::Allocate(int64_t floats) {
   const int64_t bytes = floats * static_cast<int64_t>(sizeof(float));
-  std::unique_ptr<float[]> block;
-  std::vector<std::unique_ptr<float[]>>& same = free_[floats];
+  CacheBlock memory;
+  std::vector<CacheBlock>& same = free_[floats];
   if (!same.empty()) {
-    block = std::move(same.back());
+    memory = std::move(same.back());
     same.pop_back();
   } else {
     if (held_bytes_ + bytes > limit_bytes_) ReleaseFree(bytes);
     if (held_bytes_ + bytes > limit_bytes_) return nullptr;
-    block.reset(new float[static_cast<size_t>(floats)]());
+    memory = backend_->AllocateCache(floats);
+    if (memory == nullptr) return nullptr;
     held_bytes_ += bytes;
   }
   ++used_blocks_;
   used_bytes_ += bytes;
-  return CacheBlock(block.release(), [this, floats](float* b) { Return(b, floats); });
+  float* const block = memory.get();
+  return CacheBlock(block, [this, floats, memory = std::move(memory)](float*) { Return(memory, floats); });
 }
 
-void BlockPool::Return(float* block, int64_t floats) {
-  free_[floats].emplace_back(block);
+void BlockPool::Return(CacheBlock memory, int64_t floats) {
+  free_[floats].push_back(std::move(memory));
   --used_blocks_;
   used_bytes_ -= floats * static_cast<int64_t>(sizeof(float));
 }
@@ -44,8 +43,6 @@ void BlockPool::ReleaseFree(int64_t wanted_bytes) {
 }
 
 int64_t BlocksFor(int64_t positions) { return (positions + kBlockTokens - 1) / kBlockTokens; }
-
-int64_t SequenceCache::block_floats() const { return shape_.layers * kBlockTokens * shape_.width; }
 
 void SequenceCache::Append(CacheBlock block) {
   if (by_layer_.empty()) {
@@ -63,7 +60,7 @@ void SequenceCache::Append(CacheBlock block) {
 bool SequenceCache::Reserve(int64_t positions) {
   std::vector<CacheBlock> fresh;
   for (int64_t have = blocks(); have < BlocksFor(positions); ++have) {
-    fresh.push_back(pool_->Allocate(block_floats()));
+    fresh.push_back(pool_->Allocate(shape_.block_floats()));
     if (fresh.back() == nullptr) return false;
   }
   for (CacheBlock& block : fresh) Append(std::move(block));
@@ -74,12 +71,12 @@ bool SequenceCache::Fork(const SequenceCache& prefix, int64_t positions) {
   const int64_t full = positions / kBlockTokens, rest = positions % kBlockTokens;
   CacheBlock partial;
   if (rest > 0) {
-    partial = pool_->Allocate(block_floats());
+    partial = pool_->Allocate(shape_.block_floats());
     if (partial == nullptr) return false;
     const float* source = prefix.blocks_[static_cast<size_t>(full)].get();
     for (int64_t l = 0; l < shape_.layers; ++l) {
       const int64_t at = l * kBlockTokens * shape_.width;
-      std::copy_n(source + at, rest * shape_.width, partial.get() + at);
+      pool_->backend().CopyCache(source + at, rest * shape_.width, partial.get() + at);
     }
   }
   for (int64_t b = 0; b < full; ++b) Append(prefix.blocks_[static_cast<size_t>(b)]);

@@ -1,13 +1,17 @@
 // The latent cache in blocks of kBlockTokens positions from a pool with a hard limit (after Kwon et al.,
 // "Efficient memory management for large language model serving with PagedAttention", SOSP 2023). A block
 // holds a run of positions in all layers: [layers, kBlockTokens, width] floats. Full blocks may be shared by
-// several sequences and are then only read. Not thread-safe: all belongs to the engine's thread.
+// several sequences and are then only read. The memory is the backend's and may be a device's: only the
+// backend reads it. Not thread-safe: all belongs to the engine's thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
+
+#include "core/kernels/kernels.h"
+#include "core/model/decoder_backend.h"
 
 namespace sluice {
 
@@ -16,29 +20,34 @@ using CacheBlock = std::shared_ptr<float[]>;
 
 class BlockPool {
  public:
-  explicit BlockPool(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  // `backend` outlives the pool.
+  BlockPool(const DecoderBackend* backend, int64_t limit_bytes)
+      : backend_(backend), limit_bytes_(limit_bytes) {}
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // A block of so many floats, content arbitrary; null when the limit would be passed. The pool outlives the
-  // block.
+  // A block of so many floats, content arbitrary; null when the limit would be passed or the device has no
+  // memory left. The pool outlives the block.
   CacheBlock Allocate(int64_t floats);
+  const DecoderBackend& backend() const { return *backend_; }
   int64_t limit_bytes() const { return limit_bytes_; }
   int64_t used_blocks() const { return used_blocks_; }
   int64_t used_bytes() const { return used_bytes_; }
 
  private:
-  void Return(float* block, int64_t floats);
+  void Return(CacheBlock memory, int64_t floats);
   void ReleaseFree(int64_t wanted_bytes);
 
+  const DecoderBackend* const backend_;
   const int64_t limit_bytes_;
   int64_t held_bytes_ = 0;  // from the system: used and free
   int64_t used_blocks_ = 0, used_bytes_ = 0;
-  std::map<int64_t, std::vector<std::unique_ptr<float[]>>> free_;  // by size in floats
+  std::map<int64_t, std::vector<CacheBlock>> free_;  // by size in floats; the backend's memory itself
 };
 
 struct CacheShape {
   int64_t layers = 0, width = 0;  // width: floats of one position in one layer
+  int64_t block_floats() const { return layers * kernels::kBlockTokens * width; }
 };
 
 // Blocks that `positions` take.
@@ -61,7 +70,6 @@ class SequenceCache {
   float* const* const* table() const { return layers_.data(); }
 
  private:
-  int64_t block_floats() const;
   void Append(CacheBlock block);
 
   BlockPool* pool_;

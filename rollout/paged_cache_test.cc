@@ -8,6 +8,7 @@
 namespace sluice {
 namespace {
 
+const KernelBackend kBackend;
 constexpr CacheShape kShape = {2, 3};  // layers, width
 constexpr int64_t kBlockBytes = 2 * 3 * kernels::kBlockTokens * 4;
 
@@ -17,7 +18,7 @@ float& At(const SequenceCache& cache, int64_t layer, int64_t position, int64_t c
 }
 
 TEST(BlockPoolTest, NeverHoldsMoreThanItsLimit) {
-  BlockPool pool(1000);
+  BlockPool pool(&kBackend, 1000);
   CacheBlock a = pool.Allocate(100), b = pool.Allocate(100);
   ASSERT_TRUE(a && b);
   EXPECT_EQ(pool.Allocate(100), nullptr);
@@ -29,7 +30,7 @@ TEST(BlockPoolTest, NeverHoldsMoreThanItsLimit) {
 }
 
 TEST(BlockPoolTest, GivesFreeBlocksOfOneSizeUpForAnother) {
-  BlockPool pool(1000);
+  BlockPool pool(&kBackend, 1000);
   pool.Allocate(100);  // used once, free again
   CacheBlock large = pool.Allocate(200);
   EXPECT_NE(large, nullptr);
@@ -37,7 +38,7 @@ TEST(BlockPoolTest, GivesFreeBlocksOfOneSizeUpForAnother) {
 }
 
 TEST(SequenceCacheTest, ReserveTakesWholeBlocksOrNothing) {
-  BlockPool pool(3 * kBlockBytes);
+  BlockPool pool(&kBackend, 3 * kBlockBytes);
   SequenceCache a(&pool, kShape), b(&pool, kShape);
   EXPECT_TRUE(a.Reserve(1));
   EXPECT_TRUE(a.Reserve(64));
@@ -52,7 +53,7 @@ TEST(SequenceCacheTest, ReserveTakesWholeBlocksOrNothing) {
 }
 
 TEST(SequenceCacheTest, ForkSharesFullBlocksAndCopiesThePartialOne) {
-  BlockPool pool(10 * kBlockBytes);
+  BlockPool pool(&kBackend, 10 * kBlockBytes);
   auto prefix = std::make_unique<SequenceCache>(&pool, kShape);
   ASSERT_TRUE(prefix->Reserve(70));
   for (int64_t l = 0; l < 2; ++l) {
@@ -72,7 +73,7 @@ TEST(SequenceCacheTest, ForkSharesFullBlocksAndCopiesThePartialOne) {
 }
 
 TEST(SequenceCacheTest, ForkAtABlockBoundaryTakesNoBlock) {
-  BlockPool pool(kBlockBytes);
+  BlockPool pool(&kBackend, kBlockBytes);
   SequenceCache prefix(&pool, kShape), a(&pool, kShape);
   ASSERT_TRUE(prefix.Reserve(64));
   EXPECT_TRUE(a.Fork(prefix, 64));
@@ -81,7 +82,7 @@ TEST(SequenceCacheTest, ForkAtABlockBoundaryTakesNoBlock) {
 }
 
 TEST(SequenceCacheTest, ForkWithoutABlockChangesNothing) {
-  BlockPool pool(2 * kBlockBytes);
+  BlockPool pool(&kBackend, 2 * kBlockBytes);
   SequenceCache prefix(&pool, kShape), a(&pool, kShape);
   ASSERT_TRUE(prefix.Reserve(70));
   EXPECT_FALSE(a.Fork(prefix, 70));

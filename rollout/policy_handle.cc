@@ -22,7 +22,7 @@ DType StoredDType(const TensorMap& tensors) {
 }  // namespace
 
 absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& files,
-                                        const TensorMap& tensors, std::optional<DType> dtype,
+                                        const TensorMap& tensors, const PolicyTarget& target,
                                         const LoadedPolicy* previous) {
   auto policy = std::make_shared<LoadedPolicy>();
   policy->job = ref.job;
@@ -41,8 +41,9 @@ absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& 
       SLUICE_ASSIGN_OR_RETURN(policy->tokenizer, ParseTokenizer(it->second));
     }
   }
-  SLUICE_ASSIGN_OR_RETURN(policy->weights,
-                          PackDecoderWeights(policy->config, tensors, dtype.value_or(StoredDType(tensors))));
+  SLUICE_ASSIGN_OR_RETURN(
+      policy->weights,
+      target.backend.PackWeights(policy->config, tensors, target.dtype.value_or(StoredDType(tensors))));
   return PolicyHandle(std::move(policy));
 }
 

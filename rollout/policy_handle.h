@@ -9,12 +9,13 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/thread_pool.h"
-#include "core/model/decoder.h"
+#include "core/model/decoder_backend.h"
 #include "core/rl/types.h"
 #include "core/spec/checkpoint_dir.h"
 #include "core/spec/model_config.h"
 #include "core/spec/tensor.h"
 #include "core/spec/tokenizer.h"
+#include "rollout/paged_cache.h"
 
 namespace sluice {
 
@@ -27,29 +28,39 @@ struct LoadedPolicy {
   // texts.
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string tokenizer_hash;                     // SHA-256 of tokenizer.json
-  std::shared_ptr<const DecoderWeights> weights;  // shared as PackDecoderWeights gives it
+  std::shared_ptr<const BackendWeights> weights;  // shared with what runs on them
 };
 
 // Shared by the engine, which serves it, and the sequences that pin it.
 using PolicyHandle = std::shared_ptr<const LoadedPolicy>;
 
-// `dtype` empty: bfloat16 where the embedding is stored so, else float32. `previous` (may be null) lends its
-// tokenizer when tokenizer.json is the same. Job, version and manifest hash are taken from `ref`.
+// Where a policy is to run and in which type. `dtype` empty: bfloat16 where the embedding is stored so, else
+// float32.
+struct PolicyTarget {
+  const DecoderBackend& backend;
+  std::optional<DType> dtype;
+};
+
+// `previous` (may be null) lends its tokenizer when tokenizer.json is the same. Job, version and manifest
+// hash are taken from `ref`.
 absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& files,
-                                        const TensorMap& tensors, std::optional<DType> dtype,
+                                        const TensorMap& tensors, const PolicyTarget& target,
                                         const LoadedPolicy* previous);
 
 // A policy with the decoder (and its workspace) that runs it. The decoder is used by the engine's thread
 // only.
 struct PolicyRun {
-  PolicyRun(PolicyHandle handle, ThreadPool* pool)
-      : policy(std::move(handle)), decoder(policy->config, pool) {}
-  // Floats of one cache block: all layers.
-  int64_t block_floats() const {
-    return policy->config.layers * kernels::kBlockTokens * decoder.cache_width();
+  // `backend` made the policy's weights.
+  PolicyRun(PolicyHandle handle, const DecoderBackend& backend, ThreadPool* pool)
+      : policy(std::move(handle)), decoder(backend.NewRun(policy->weights, pool)) {}
+  CacheShape cache_shape() const {
+    const ModelConfig& config = policy->config;
+    return {config.layers, config.kv_lora_rank + config.qk_rope_dim};
   }
+  // Floats of one cache block: all layers.
+  int64_t block_floats() const { return cache_shape().block_floats(); }
   const PolicyHandle policy;
-  Decoder decoder;
+  const std::unique_ptr<DecoderRun> decoder;
 };
 
 }  // namespace sluice
