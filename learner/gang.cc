@@ -214,6 +214,18 @@ absl::Status Gang::SetReference(std::vector<float> published) {
   });
 }
 
+absl::Status Gang::Hold(PolicyVersion version, const std::string& manifest_hash,
+                        std::vector<float> published) {
+  SLUICE_RETURN_IF_ERROR(NeedReplica());
+  ByteWriter payload;
+  payload.Put(version);
+  payload.PutString(manifest_hash);
+  return Run(Kind::kHold, payload.Finish(), [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(BroadcastFloats(&published));
+    return Settle(replica_->Hold(version, manifest_hash, published));
+  });
+}
+
 absl::Status Gang::BeginReinforcement() {
   SLUICE_RETURN_IF_ERROR(NeedReplica());
   return Run(Kind::kBeginReinforcement, "", [&] { return replica_->BeginReinforcement(); });
@@ -262,6 +274,14 @@ absl::Status Gang::Execute(Kind kind, const std::string& payload) {
     std::vector<float> published(replica_->layout().trained_size());
     SLUICE_RETURN_IF_ERROR(BroadcastFloats(&published));
     return Settle(replica_->SetReference(published));
+  }
+  if (kind == Kind::kHold) {
+    const PolicyVersion version = in.Get<PolicyVersion>();
+    const std::string hash = in.GetString();
+    SLUICE_RETURN_IF_ERROR(in.Finish());
+    std::vector<float> published(replica_->layout().trained_size());
+    SLUICE_RETURN_IF_ERROR(BroadcastFloats(&published));
+    return Settle(replica_->Hold(version, hash, published));
   }
   if (kind == Kind::kBeginReinforcement) return replica_->BeginReinforcement();
   if (kind == Kind::kGather) return replica_->GatherState().status();

@@ -52,6 +52,8 @@ class Gang {
   // was.
   absl::Status Start(GangStart start);
   absl::Status SetReference(std::vector<float> published);
+  // Gives every rank the weights of an older version, for the next step's audit.
+  absl::Status Hold(PolicyVersion version, const std::string& manifest_hash, std::vector<float> published);
   absl::Status BeginReinforcement();
   absl::StatusOr<StepMetrics> Supervise(int64_t step, absl::Span<const SupervisedExample> examples);
   absl::StatusOr<StepMetrics> Step(PolicyVersion version, const std::string& current_hash,
@@ -69,6 +71,7 @@ class Gang {
     kEnd,
     kStart,
     kReference,
+    kHold,
     kBeginReinforcement,
     kSupervise,
     kStep,

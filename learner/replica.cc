@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
+#include "learner/audit.h"
+#include "learner/kept_versions.h"
 #include "learner/loss.h"
 #include "learner/packing.h"
 #include "learner/policy.h"
@@ -24,7 +27,7 @@ using learner::TargetScore;
 // Sums and maxima over the tokens of a batch, added up over ranks in rank order.
 struct Totals {
   double loss = 0, kl_reference = 0, kl_behaviour = 0, entropy = 0, clipped = 0, ratio = 0, tokens = 0;
-  double exact_compared = 0;
+  double exact_compared = 0, exact_unaudited = 0;
   double ratio_max = 0, exact_max_difference = 0;
 
   void Add(const Totals& o) {
@@ -36,6 +39,7 @@ struct Totals {
     ratio += o.ratio;
     tokens += o.tokens;
     exact_compared += o.exact_compared;
+    exact_unaudited += o.exact_unaudited;
     ratio_max = std::max(ratio_max, o.ratio_max);
     exact_max_difference = std::max(exact_max_difference, o.exact_max_difference);
   }
@@ -52,6 +56,7 @@ struct Batch {
   std::vector<PackGroup> groups;  // of all ranks
   std::vector<Completion> completions;
   int64_t completion_tokens = 0, tokens = 0;
+  absl::Span<const TrainingGroup> sampled;  // what the audit is taken from; empty in supervised batches
 };
 
 struct Objective {
@@ -85,6 +90,7 @@ Batch SupervisedBatch(absl::Span<const SupervisedExample> examples) {
 
 Batch GroupBatch(absl::Span<const TrainingGroup> groups, Aggregation aggregation) {
   Batch batch;
+  batch.sampled = groups;
   int64_t sequences = 0;
   for (const TrainingGroup& g : groups) {
     PackGroup packed{g.prompt, {}};
@@ -159,13 +165,19 @@ class GangReplica final : public Replica {
   }
 
   absl::Status SetReference(absl::Span<const float> published) override {
-    return Guard([&]() -> absl::Status {
-      const TensorMap trained = layout().Unflatten(layout().trained(), published, dtype_);
-      TensorMap all = layout().Unflatten(layout().frozen(), options_.frozen, dtype_);
-      all.insert(trained.begin(), trained.end());
-      SLUICE_ASSIGN_OR_RETURN(reference_, PackDecoderWeights(options_.config, all, dtype_));
-      return absl::OkStatus();
-    });
+    SLUICE_ASSIGN_OR_RETURN(reference_, PackPublished(published));
+    return absl::OkStatus();
+  }
+
+  bool Holds(PolicyVersion version, const std::string& manifest_hash) const override {
+    return kept_.Find(version, manifest_hash) != nullptr;
+  }
+
+  absl::Status Hold(PolicyVersion version, const std::string& manifest_hash,
+                    absl::Span<const float> published) override {
+    SLUICE_ASSIGN_OR_RETURN(auto weights, PackPublished(published));
+    kept_.Keep(version, manifest_hash, std::move(weights));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<StepMetrics> Supervise(int64_t step, absl::Span<const SupervisedExample> examples) override {
@@ -187,14 +199,29 @@ class GangReplica final : public Replica {
     objective.exact_version = version - 1;
     objective.exact_hash = current_hash;
     objective.learning_rate = LearningRate(spec.optimizer, version - 1, spec.stop_steps);
-    SLUICE_ASSIGN_OR_RETURN(StepMetrics metrics, Train(GroupBatch(groups, spec.grpo.aggregation), objective));
-    AddGroupMetrics(groups, &metrics);
+    kept_.Keep(version - 1, current_hash, policy_.packed());
+    absl::StatusOr<StepMetrics> metrics = Train(GroupBatch(groups, spec.grpo.aggregation), objective);
+    kept_.Trim();
+    if (metrics.ok()) AddGroupMetrics(groups, &*metrics);
     return metrics;
   }
 
  private:
   absl::Time Deadline() const { return absl::Now() + options_.timeout; }
   float Rounded(float v) const { return dtype_ == DType::kBF16 ? FloatFromBf16(Bf16FromFloat(v)) : v; }
+
+  // A version's weights, from the values of its trained parameters.
+  absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackPublished(absl::Span<const float> published) {
+    std::shared_ptr<const DecoderWeights> packed;
+    SLUICE_RETURN_IF_ERROR(Guard([&]() -> absl::Status {
+      const TensorMap trained = layout().Unflatten(layout().trained(), published, dtype_);
+      TensorMap all = layout().Unflatten(layout().frozen(), options_.frozen, dtype_);
+      all.insert(trained.begin(), trained.end());
+      SLUICE_ASSIGN_OR_RETURN(packed, PackDecoderWeights(options_.config, all, dtype_));
+      return absl::OkStatus();
+    }));
+    return packed;
+  }
 
   // Runs work of LibTorch's: its exceptions end here.
   template <typename Work>
@@ -293,7 +320,54 @@ class GangReplica final : public Replica {
     for (const auto& part : PlanMicroBatches(mine, options_.spec.micro_batch_tokens)) {
       AccumulatePart(batch, part, objective, totals);
     }
+    Audit(batch.sampled, objective, totals);
     return absl::OkStatus();
+  }
+
+  // Invariant EXACT for older versions: re-scores this rank's part of the audited share.
+  void Audit(absl::Span<const TrainingGroup> groups, const Objective& objective, Totals* totals) {
+    if (groups.empty()) return;
+    const std::vector<AuditPiece> plan =
+        PlanAudit(groups, objective.exact_version + 1, kernels::KernelPath());
+    std::vector<int64_t> costs;
+    for (const AuditPiece& p : plan) {
+      costs.push_back(p.tokens + static_cast<int64_t>(groups[p.group].prompt.size()));
+    }
+    const auto shares = Distribute(costs, options_.collectives->size());
+    std::map<std::pair<PolicyVersion, std::string>, std::vector<const AuditPiece*>> by_version;
+    for (size_t i : shares[options_.collectives->rank()]) {
+      by_version[{plan[i].version, plan[i].manifest_hash}].push_back(&plan[i]);
+    }
+    for (const auto& [key, pieces] : by_version) {
+      const auto weights = kept_.Find(key.first, key.second);
+      if (weights != nullptr) {
+        AuditVersion(groups, pieces, *weights, totals);
+      } else {
+        for (const AuditPiece* p : pieces) totals->exact_unaudited += static_cast<double>(p->tokens);
+      }
+    }
+  }
+
+  void AuditVersion(absl::Span<const TrainingGroup> groups, const std::vector<const AuditPiece*>& pieces,
+                    const DecoderWeights& weights, Totals* totals) {
+    std::vector<const TrainingSequence*> sequences;
+    std::vector<PackGroup> packed;
+    for (const AuditPiece* p : pieces) {
+      const TrainingGroup& group = groups[p->group];
+      packed.push_back({group.prompt, {}});
+      for (size_t i : p->sequences) {
+        packed.back().completions.push_back(
+            {group.sequences[i].tokens, static_cast<int64_t>(sequences.size())});
+        sequences.push_back(&group.sequences[i]);
+      }
+    }
+    for (const auto& part : PlanMicroBatches(packed, options_.spec.micro_batch_tokens)) {
+      auto rows = std::make_shared<const PackedBatch>(Pack(part));
+      policy_.Score(rows, &weights, 1.0f, [&](size_t i, const TargetScore& score) {
+        const PackTarget& target = rows->targets[i];
+        CountExact(score.raw_logprob, sequences[target.completion_id]->raw_logprobs[target.position], totals);
+      });
+    }
   }
 
   void AccumulatePart(const Batch& batch, const std::vector<PackGroup>& part, const Objective& objective,
@@ -346,8 +420,12 @@ class GangReplica final : public Replica {
         span->manifest_hash != objective.exact_hash || span->kernel_path != kernels::KernelPath()) {
       return;
     }
+    CountExact(raw, s.raw_logprobs[position], totals);
+  }
+
+  static void CountExact(float mine, float engine, Totals* totals) {
     totals->exact_compared += 1;
-    const double difference = std::fabs(static_cast<double>(raw) - s.raw_logprobs[position]);
+    const double difference = std::fabs(static_cast<double>(mine) - engine);
     // A NaN here is a difference too.
     totals->exact_max_difference =
         std::max(totals->exact_max_difference, std::isnan(difference) ? HUGE_VAL : difference);
@@ -390,6 +468,7 @@ class GangReplica final : public Replica {
                       {"ratio_max", t.ratio_max},
                       {"exact_compared", t.exact_compared},
                       {"exact_max_difference", t.exact_max_difference},
+                      {"exact_unaudited", t.exact_unaudited},
                       {"completion_tokens", static_cast<double>(batch.completion_tokens)},
                       {"tokens", static_cast<double>(batch.tokens)}};
     return metrics;
@@ -418,6 +497,7 @@ class GangReplica final : public Replica {
   AdamwSlice slice_;
   absl::Status
       half_updated_;  // not OK: masters moved and the published values did not follow; only a restart helps
+  KeptVersions kept_;
   std::shared_ptr<const DecoderWeights> reference_;  // shared with the policy while it is version 0
 };
 

@@ -55,11 +55,18 @@ class Replica {
 
   virtual absl::StatusOr<StepMetrics> Supervise(int64_t step, absl::Span<const SupervisedExample> batch) = 0;
   // Makes the weights of `version`. `current_hash` is the manifest hash of version - 1, with which engine and
-  // learner log-probabilities are compared (invariant EXACT).
+  // learner log-probabilities are compared (invariant EXACT). Of older versions a share is re-scored, where
+  // their weights are held.
   virtual absl::StatusOr<StepMetrics> Step(PolicyVersion version, const std::string& current_hash,
                                            absl::Span<const TrainingGroup> groups) = 0;
   // The tensors of the published values.
   virtual const TensorMap& tensors() const = 0;
+
+  // For the audit of older versions (audit.h): whether this rank has the weights of a version, and giving it
+  // those of one that it does not have, for the next step.
+  virtual bool Holds(PolicyVersion version, const std::string& manifest_hash) const = 0;
+  virtual absl::Status Hold(PolicyVersion version, const std::string& manifest_hash,
+                            absl::Span<const float> published) = 0;
 };
 
 }  // namespace sluice

@@ -13,8 +13,10 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/kernels/kernels.h"
 #include "core/spec/checkpoint_dir.h"
 #include "core/weights/fetch_policy.h"
+#include "learner/audit.h"
 #include "learner/batch.h"
 #include "learner/checkpoint.h"
 #include "learner/gang.h"
@@ -233,7 +235,7 @@ class LocalTrainer::Impl {
     spec_ = spec;
     learning_ = LearningSpecOf(spec);
     files_ = model.files;
-    version_ = trained_version_ = kNoPolicyVersion;
+    version_ = trained_version_ = checkpoint_version_ = kNoPolicyVersion;
     warm_start_steps_ = 0;
     policy_ = PolicyRef{job, kNoPolicyVersion, "", options_.source};
     results_.clear();
@@ -267,6 +269,7 @@ class LocalTrainer::Impl {
                        " with other settings of learning; use another job name or remove the folder"));
     }
     start.state = std::move(found.state);
+    checkpoint_version_ = found.version;
     SLUICE_RETURN_IF_ERROR(gang_.Start(std::move(start)));
     warm_start_steps_ = found.warm_start_steps;
     results_ = std::move(found.results);
@@ -340,6 +343,7 @@ class LocalTrainer::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     SLUICE_ASSIGN_OR_RETURN(std::vector<TrainingGroup> groups, Collect(version, draws));
     const absl::Time start = absl::Now();
+    HoldAudited(version, groups);
     SLUICE_ASSIGN_OR_RETURN(StepMetrics metrics, gang_.Step(version, policy_.manifest_hash, groups));
     const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
     metrics.values["step_seconds"] = seconds;
@@ -354,6 +358,31 @@ class LocalTrainer::Impl {
     trained_draws_ = draws;
     trained_metrics_ = std::move(metrics);
     return absl::OkStatus();
+  }
+
+  // Gives the ranks the older versions that the step's audit needs and they do not have: after a restart, or
+  // of a large model. One that is gone is not audited, and counted by the step.
+  void HoldAudited(PolicyVersion version, absl::Span<const TrainingGroup> groups)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    std::set<std::pair<PolicyVersion, std::string>> needed;
+    for (const AuditPiece& piece : PlanAudit(groups, version, kernels::KernelPath())) {
+      if (gang_.replica()->Holds(piece.version, piece.manifest_hash)) continue;
+      needed.insert({piece.version, piece.manifest_hash});
+    }
+    for (const auto& [older, hash] : needed) {
+      const absl::Status held = Hold(older, hash);
+      if (!held.ok()) LogWarning("version_not_audited", {{"version", older}, {"reason", held.message()}});
+    }
+  }
+
+  absl::Status Hold(PolicyVersion version, const std::string& manifest_hash)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(PolicyRef ref, options_.policies->Lookup(job_name_, version));
+    ref.manifest_hash = manifest_hash;  // what the trajectories name
+    SLUICE_ASSIGN_OR_RETURN(FetchedPolicy policy,
+                            FetchPolicy(*options_.policies, ref, absl::Now() + options_.collective_timeout));
+    SLUICE_ASSIGN_OR_RETURN(std::vector<float> values, layout_.Flatten(layout_.trained(), policy.tensors));
+    return gang_.Hold(version, manifest_hash, std::move(values));
   }
 
   absl::StatusOr<std::vector<TrainingGroup>> Collect(PolicyVersion version, const std::vector<Draw>& draws) {
@@ -387,7 +416,8 @@ class LocalTrainer::Impl {
     return result;
   }
 
-  // Removes versions that nobody should need. Newer ones than the last, left by a run before, are about to be
+  // Removes versions that nobody should need: those before the ones that the next steps, or the steps redone
+  // from the newest checkpoint, train on. Newer ones than the last, left by a run before, are about to be
   // made again.
   void Tidy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     auto versions = options_.policies->ListVersions(job_name_);
@@ -395,7 +425,8 @@ class LocalTrainer::Impl {
     const PolicyVersion kept = std::max<PolicyVersion>(4, spec_.staleness.max_versions + 2);
     std::set<PolicyVersion> keep;
     for (PolicyVersion v : *versions) {
-      if (v == 0 || v > version_ - kept) keep.insert(v);
+      const bool redone = v > checkpoint_version_ - kept && v <= checkpoint_version_;
+      if (v == 0 || v > version_ - kept || redone) keep.insert(v);
     }
     const absl::Status pruned = options_.policies->Prune(job_name_, keep);
     if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
@@ -418,6 +449,7 @@ class LocalTrainer::Impl {
     SLUICE_ASSIGN_OR_RETURN(CheckpointInfo info, WriteCheckpoint(Root(), layout_, content));
     const absl::Status pruned = PruneCheckpoints(Root(), spec_.checkpoint.keep);
     if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
+    checkpoint_version_ = info.version;
     metrics_.ObserveCheckpoint(info.bytes);
     LogInfo("checkpoint", {{"job", job_name_}, {"version", info.version}, {"bytes", info.bytes}});
     return info;
@@ -435,6 +467,7 @@ class LocalTrainer::Impl {
   ModelFiles files_ ABSL_GUARDED_BY(call_mu_);
   PolicyVersion version_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;
   PolicyRef policy_ ABSL_GUARDED_BY(call_mu_);
+  PolicyVersion checkpoint_version_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;
   int64_t warm_start_steps_ ABSL_GUARDED_BY(call_mu_) = 0;
   std::map<PolicyVersion, StepMetrics> results_ ABSL_GUARDED_BY(call_mu_);
   // Trained and not yet published: repeating the step publishes without training twice.

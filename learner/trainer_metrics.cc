@@ -27,6 +27,8 @@ TrainerMetrics::TrainerMetrics(prometheus::Registry& registry)
           Counter(registry, "sluice_learner_skipped_nonfinite_total", "Steps without a finite gradient")),
       exact_compared_(Counter(registry, "sluice_learner_exact_compared_total",
                               "Tokens whose engine log-probability was compared with the learner's")),
+      exact_unaudited_(Counter(registry, "sluice_learner_exact_unaudited_total",
+                               "Tokens to be compared whose version was not kept any more")),
       checkpoints_(Counter(registry, "sluice_learner_checkpoints_total", "Full checkpoints written")),
       checkpoints_damaged_(Counter(registry, "sluice_learner_checkpoints_damaged_total",
                                    "Damaged checkpoints skipped on resume")),
@@ -52,6 +54,7 @@ void TrainerMetrics::ObserveStep(PolicyVersion version, const StepMetrics& metri
   tokens_.Increment(ValueOf(metrics, "tokens"));
   skipped_.Increment(ValueOf(metrics, "skipped_nonfinite"));
   exact_compared_.Increment(ValueOf(metrics, "exact_compared"));
+  exact_unaudited_.Increment(ValueOf(metrics, "exact_unaudited"));
   step_seconds_.Observe(ValueOf(metrics, "step_seconds"));
 }
 

@@ -28,6 +28,7 @@ class TrainerMetrics {
   prometheus::Counter& tokens_;
   prometheus::Counter& skipped_;
   prometheus::Counter& exact_compared_;
+  prometheus::Counter& exact_unaudited_;
   prometheus::Counter& checkpoints_;
   prometheus::Counter& checkpoints_damaged_;
   prometheus::Gauge& checkpoint_bytes_;

@@ -212,6 +212,109 @@ TEST_F(TrainerTest, DifferenceOfOneBitFromTheEngineIsReported) {
   EXPECT_GT(Of(*result, "exact_max_difference"), 0);
 }
 
+// Batches of an asynchronous job: all groups were sampled with version 0, some steps ago.
+class TrainerAuditTest : public TrainerTest {
+ protected:
+  static constexpr int kDraws = 6;
+  std::vector<Draw> Add(TestGang& gang, PolicyVersion version, const PolicyRef& ref,
+                        const DecoderWeights& engine, bool one_bit = false) {
+    std::vector<Draw> draws;
+    for (Draw d = 0; d < kDraws; ++d) {
+      draws.push_back(version * kDraws + d);
+      Group group = MakeGroup(draws.back(), ref, engine);
+      for (ScoredSample& s : group.samples) {
+        if (!one_bit) break;
+        float& value = s.trajectory.raw_logprobs.back();
+        value = std::nextafter(value, 0.0f);
+      }
+      EXPECT_TRUE(gang->AddGroup(kJob, version, group).ok());
+    }
+    return draws;
+  }
+};
+
+class TrainerAuditDtypeTest : public TrainerAuditTest, public testing::WithParamInterface<ModelDtype> {};
+
+TEST_P(TrainerAuditDtypeTest, ShareOfOlderVersionsIsComparedAndEqual) {
+  spec_.model.dtype = GetParam();
+  std::vector<double> compared[2];
+  for (int ranks : {1, 2}) {
+    TestGang gang(Folder(absl::StrCat("audit", ranks)), ranks);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    const PolicyRef ref = gang->PublishFirst(kJob).value();
+    auto engine = Engine(gang, ref);
+    for (int v = 1; v <= 3; ++v) {
+      auto result = gang->Step(kJob, v, Add(gang, v, ref, *engine));
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(Of(*result, "exact_max_difference"), 0);
+      EXPECT_EQ(Of(*result, "exact_unaudited"), 0);
+      EXPECT_GE(Of(*result, "exact_compared") * 8, Of(*result, "completion_tokens"));
+      if (v > 1) {
+        EXPECT_LT(Of(*result, "exact_compared"), Of(*result, "completion_tokens"));
+        EXPECT_GT(std::fabs(Of(*result, "ratio_max") - 1), 1e-6) << "the weights have not moved";
+      }
+      compared[ranks - 1].push_back(Of(*result, "exact_compared"));
+    }
+  }
+  EXPECT_EQ(compared[0], compared[1]);
+}
+
+TEST_P(TrainerAuditDtypeTest, DifferenceOfOneBitFromAnOlderVersionIsReported) {
+  spec_.model.dtype = GetParam();
+  TestGang gang(Folder("audit_bit"), 2);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  const PolicyRef ref = gang->PublishFirst(kJob).value();
+  auto engine = Engine(gang, ref);
+  ASSERT_TRUE(gang->Step(kJob, 1, Add(gang, 1, ref, *engine)).ok());
+  auto result = gang->Step(kJob, 2, Add(gang, 2, ref, *engine, true));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(Of(*result, "exact_max_difference"), 0);
+  EXPECT_LT(Of(*result, "exact_max_difference"), 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, TrainerAuditDtypeTest, testing::Values(ModelDtype::kBF16, ModelDtype::kF32));
+
+TEST_F(TrainerAuditTest, OlderVersionIsReadFromTheStoreAfterARestart) {
+  StepResult undisturbed;
+  {
+    TestGang gang(Folder("reread"), 2);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    const PolicyRef ref = gang->PublishFirst(kJob).value();
+    auto engine = Engine(gang, ref);
+    for (int v = 1; v <= 3; ++v) undisturbed = gang->Step(kJob, v, Add(gang, v, ref, *engine)).value();
+  }
+  TestGang gang(Folder("reread"), 2);
+  ASSERT_EQ(gang->Open(kJob, spec_)->version, 2);
+  const PolicyRef ref = gang->PublishFirst(kJob).value();
+  auto again = gang->Step(kJob, 3, Add(gang, 3, ref, *Engine(gang, ref)));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->policy.manifest_hash, undisturbed.policy.manifest_hash);
+  for (const char* name : {"loss", "exact_compared", "exact_max_difference", "exact_unaudited"}) {
+    EXPECT_EQ(Of(*again, name), Of(undisturbed, name)) << name;
+  }
+  EXPECT_GT(Of(*again, "exact_compared"), 0);
+}
+
+TEST_F(TrainerAuditTest, OlderVersionThatIsGoneIsSkippedAndCounted) {
+  {
+    TestGang gang(Folder("gone"), 2);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    const PolicyRef ref = gang->PublishFirst(kJob).value();
+    auto engine = Engine(gang, ref);
+    for (int v = 1; v <= 2; ++v) ASSERT_TRUE(gang->Step(kJob, v, Add(gang, v, ref, *engine)).ok());
+  }
+  TestGang gang(Folder("gone"), 2);
+  ASSERT_EQ(gang->Open(kJob, spec_)->version, 2);
+  const PolicyRef ref = gang->PublishFirst(kJob).value();
+  auto engine = Engine(gang, ref);
+  ASSERT_TRUE(gang.policies().Prune(kJob, {2}).ok());
+  auto result = gang->Step(kJob, 3, Add(gang, 3, ref, *engine));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(Of(*result, "exact_compared"), 0);
+  EXPECT_EQ(Of(*result, "exact_max_difference"), 0);
+  EXPECT_GT(Of(*result, "exact_unaudited"), 0);
+}
+
 TEST_F(TrainerTest, TiedGroupsHaveExactlyZeroGradient) {
   TestGang gang(Folder("ties"), 2);
   ASSERT_TRUE(gang->Open(kJob, spec_).ok());
