@@ -3,8 +3,11 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
 #include "google/protobuf/io/tokenizer.h"
@@ -157,6 +160,36 @@ absl::Status Assign(const Target& target, const std::string& value, const std::s
   return ok ? absl::OkStatus() : OverrideError(assignment, errors.ToStatus().message());
 }
 
+// The start of the innermost member of `field` ("reward.component[1].regex") that the text has; nothing when
+// it has none of them.
+std::string PlaceOfField(const std::string& text, const std::string& field) {
+  v1::JobSpec spec;
+  TextFormat::ParseInfoTree tree;
+  Errors errors("");
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(kMaxNesting);
+  parser.WriteLocationsTo(&tree);
+  if (!parser.ParseFromString(text, &spec)) return "";
+  std::string place;
+  TextFormat::ParseInfoTree* at = &tree;
+  const Descriptor* message = v1::JobSpec::descriptor();
+  for (absl::string_view part : absl::StrSplit(field, '.')) {
+    const std::pair<absl::string_view, absl::string_view> name =
+        absl::StrSplit(part, absl::MaxSplits('[', 1));
+    const auto* member = message == nullptr ? nullptr : message->FindFieldByName(std::string(name.first));
+    if (member == nullptr || at == nullptr) break;
+    int index = -1;
+    if (member->is_repeated() && !absl::SimpleAtoi(absl::StripSuffix(name.second, "]"), &index)) index = 0;
+    const TextFormat::ParseLocation location = at->GetLocation(member, index);
+    if (location.line < 0) break;
+    place = absl::StrCat(location.line + 1, ":", location.column + 1);
+    at = at->GetTreeForNested(member, index);
+    message = member->message_type();
+  }
+  return place;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::JobSpec> ParseJobText(absl::string_view text, const std::string& name) {
@@ -225,6 +258,29 @@ absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path, const std::vector<s
   for (const std::string& assignment : overrides) SLUICE_RETURN_IF_ERROR(ApplyOverride(*spec, assignment));
   ResolvePaths(*spec, std::filesystem::current_path(error).string());
   return spec;
+}
+
+absl::Status LocateMistake(const absl::Status& status, const std::string& path,
+                           const std::vector<std::string>& overrides) {
+  if (!absl::IsInvalidArgument(status)) return Annotate(status, path);
+  // Behind the coordinator's address: "a.b[0].c: what is wrong".
+  static const RE2* const kField =
+      new RE2(R"((?s)^(?:\S+:\d+: )?([a-z_]+(?:\[\d+\])?(?:\.[a-z0-9_]+(?:\[\d+\])?)*)(: .*))");
+  std::string field, what;
+  if (!RE2::FullMatch(std::string(status.message()), *kField, &field, &what)) return Annotate(status, path);
+  for (auto it = overrides.rbegin(); it != overrides.rend(); ++it) {
+    const std::string name = it->substr(0, it->find('='));
+    if (name == field || absl::StartsWith(field, name + ".")) return OverrideError(*it, field + what);
+  }
+  const auto text = ReadFile(path, kMaxJobBytes);
+  std::string place;
+  if (text.ok() && absl::EndsWith(path, ".json")) {
+    place = PlaceOfMember(*text, field.substr(field.rfind('.') + 1));
+  } else if (text.ok()) {
+    place = PlaceOfField(*text, field);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ":", place.empty() ? "" : place + ":", " ", field, what));
 }
 
 }  // namespace sluice::cli

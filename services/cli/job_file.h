@@ -26,4 +26,10 @@ void ResolvePaths(v1::JobSpec& spec, const std::string& folder);
 // File, its paths against its folder, overrides, their paths against the working directory.
 absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path, const std::vector<std::string>& overrides);
 
+// What the coordinator found wrong with the job of `path`, with the place: "job.textproto:4:30:
+// sampling.group_size: ...", or "--set sampling.group_size=1: ..." when that gave the value. The message is
+// put behind `path` when it names no field.
+absl::Status LocateMistake(const absl::Status& status, const std::string& path,
+                           const std::vector<std::string>& overrides);
+
 }  // namespace sluice::cli

@@ -125,6 +125,24 @@ TEST(JobFileTest, ResolvesPathsOfTheFileAgainstItsFolder) {
   EXPECT_FALSE(spec->has_warm_start());
 }
 
+TEST(JobFileTest, GivesThePlaceOfWhatTheCoordinatorFindsWrong) {
+  const std::string path = ::testing::TempDir() + "/job_file_place_test.textproto";
+  std::ofstream(path) << kJob;
+  const auto located = [&](const std::string& message, std::vector<std::string> overrides = {}) {
+    return MessageOf(LocateMistake(absl::InvalidArgumentError(message), path, overrides));
+  };
+  EXPECT_EQ(located("127.0.0.1:5: sampling.group_size: too few"),
+            path + ":4:12: sampling.group_size: too few");
+  EXPECT_EQ(located("reward.component[0].name: no"), path + ":5:22: reward.component[0].name: no");
+  EXPECT_EQ(located("reward.component[0].weight: no"), path + ":5:10: reward.component[0].weight: no");
+  EXPECT_EQ(located("evaluation.file: is needed"), path + ": evaluation.file: is needed");
+  EXPECT_EQ(located("h:1: sampling.group_size: no", {"seed=2", "sampling.group_size=1"}),
+            "--set sampling.group_size=1: sampling.group_size: no");
+  EXPECT_EQ(located("127.0.0.1:5: /p.jsonl:3: not valid JSON"),
+            path + ": 127.0.0.1:5: /p.jsonl:3: not valid JSON");
+  EXPECT_EQ(LocateMistake(absl::UnavailableError("away"), path, {}).code(), absl::StatusCode::kUnavailable);
+}
+
 TEST(JobFileTest, NamesTheFileWhenItIsMissing) {
   const auto spec = ReadJob("/does/not/exist.textproto", {});
   EXPECT_EQ(spec.status().code(), absl::StatusCode::kNotFound);

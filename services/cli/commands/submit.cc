@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "absl/time/time.h"
-#include "core/base/status.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
 #include "services/cli/command.h"
@@ -46,7 +45,7 @@ int Submit(const SubmitOptions& o) {
   const auto spec = ReadJob(o.file, o.set);
   if (!spec.ok()) return Report(spec.status());
   const auto job = SubmitJob(o.connection, *spec, kSubmitPatience);
-  if (!job.ok()) return Report(Annotate(job.status(), o.file));
+  if (!job.ok()) return Report(LocateMistake(job.status(), o.file, o.set));
   std::cout << nlohmann::json{{"job", *job}}.dump() << std::endl;
   if (!o.wait) return kDone;
   std::string shown;
@@ -65,7 +64,7 @@ int Check(const SubmitOptions& o) {
   const auto client = ConnectToCoordinator(o.connection);
   if (!client.ok()) return Report(client.status());
   const auto checked = (*client)->Check(*spec);
-  if (!checked.ok()) return Report(Annotate(checked.status(), o.file));
+  if (!checked.ok()) return Report(LocateMistake(checked.status(), o.file, o.set));
   if (o.json) {
     std::cout << ToJson(*checked, /*pretty=*/true);
     return kDone;
