@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
 # Installs what building and testing Sluice needs: Debian packages, then LibTorch unpacked from its PyPI wheel.
 # Idempotent: a second run takes under a second. Root, or a user with sudo.
-#   deploy/setup/install.sh
+#   deploy/setup/install.sh [--cuda]
+# --cuda also fetches NVIDIA's libraries for the CMake preset "cuda" (libtorch-cuda.lock).
 # LibTorch goes to ${SLUICE_DEPS_DIR:-${XDG_CACHE_HOME:-~/.cache}/sluice/<directory of libtorch.lock>}.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 lock=$here/libtorch.lock
+cuda=
+case "${1:-}" in
+  "") ;;
+  --cuda) cuda=1 ;;
+  *) echo "usage: install.sh [--cuda]" >&2; exit 2 ;;
+esac
 
 packages=(
   g++ cmake ninja-build make git pkg-config ca-certificates unzip python3 python3-pip python3-venv clang-format
@@ -31,18 +38,23 @@ fi
 
 name=$(sed -n 's/^directory=//p' "$lock")
 deps=${SLUICE_DEPS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice/$name}
-if [ ! -e "$deps/.complete" ]; then
-  echo "== fetching LibTorch into $deps (about 530 MB)"
+# fetch LOCK: the wheels that LOCK names, into $work/wheels; $work is a new folder beside $deps.
+fetch() {
   mkdir -p "$(dirname "$deps")"
   work=$(mktemp -d "$deps.XXXXXX")
   trap 'rm -rf "$work"' EXIT
-  grep -E '^[a-z].*--hash=' "$lock" >"$work/requirements.txt"
-  platforms=()
-  for tag in manylinux_2_28 manylinux_2_27 manylinux_2_25 manylinux_2_24 manylinux_2_17 manylinux2014; do
+  grep -E '^[a-z].*--hash=' "$1" >"$work/requirements.txt"
+  local tag platforms=()
+  for tag in manylinux_2_28 manylinux_2_27 manylinux_2_25 manylinux_2_24 manylinux_2_18 manylinux_2_17 manylinux2014; do
     platforms+=(--platform "${tag}_x86_64")
   done
   python3 -m pip download --quiet --require-hashes --no-deps --only-binary=:all: --implementation cp \
     --python-version 3.11 "${platforms[@]}" -d "$work/wheels" -r "$work/requirements.txt"
+}
+
+if [ ! -e "$deps/.complete" ]; then
+  echo "== fetching LibTorch into $deps (about 530 MB)"
+  fetch "$lock"
   mkdir "$work/root"
   for wheel in "$work"/wheels/torch-*.whl; do
     unzip -q "$wheel" 'torch/lib/*' 'torch/include/*' 'torch-*.dist-info/*' -x 'torch/lib/libtorch_python.so' -d "$work/root"
@@ -51,4 +63,11 @@ if [ ! -e "$deps/.complete" ]; then
   touch "$work/root/.complete"
   rm -rf "$deps"
   mv "$work/root" "$deps"
+fi
+
+if [ -n "$cuda" ] && [ ! -e "$deps/.complete-cuda" ]; then
+  echo "== fetching NVIDIA's libraries into $deps (about 2 GB)"
+  fetch "$here/libtorch-cuda.lock"
+  for wheel in "$work"/wheels/nvidia*.whl; do unzip -qo "$wheel" 'nvidia/*/lib/*' -d "$deps"; done
+  touch "$deps/.complete-cuda"
 fi
