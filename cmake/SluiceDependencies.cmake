@@ -43,3 +43,23 @@ target_link_libraries(sluice_torch INTERFACE ${_torch}/lib/libtorch_cpu.so ${_to
 target_link_options(sluice_torch INTERFACE
   -Wl,-rpath-link,${_torch}/lib -Wl,-rpath-link,${SLUICE_DEPS_DIR}/nvidia/cu13/lib -Wl,--disable-new-dtags
   -Wl,-rpath,${_torch}/lib -Wl,-rpath,${SLUICE_DEPS_DIR}/nvidia/cu13/lib)
+
+# LibTorch's CUDA libraries (preset "cuda"), for targets that open CUDA devices. Nothing refers to their symbols: they
+# register themselves when they are loaded, hence no-as-needed.
+if(SLUICE_CUDA)
+  foreach(_file torch/lib/libtorch_cuda.so torch/lib/libc10_cuda.so nvidia/cu13/lib/libcublas.so.13
+                nvidia/cudnn/lib/libcudnn.so.9)
+    if(NOT EXISTS ${SLUICE_DEPS_DIR}/${_file})
+      message(FATAL_ERROR "SLUICE_CUDA: ${_file} is not in ${SLUICE_DEPS_DIR}. Run deploy/setup/install.sh --cuda first.")
+    endif()
+  endforeach()
+  add_library(sluice_torch_cuda INTERFACE)
+  add_library(sluice::torch_cuda ALIAS sluice_torch_cuda)
+  target_link_libraries(sluice_torch_cuda INTERFACE sluice::torch)
+  target_link_options(sluice_torch_cuda INTERFACE
+    LINKER:--push-state,--no-as-needed ${_torch}/lib/libtorch_cuda.so ${_torch}/lib/libc10_cuda.so LINKER:--pop-state)
+  foreach(_folder cu13 cudnn nccl nvshmem cusparselt)
+    target_link_options(sluice_torch_cuda INTERFACE
+      -Wl,-rpath-link,${SLUICE_DEPS_DIR}/nvidia/${_folder}/lib -Wl,-rpath,${SLUICE_DEPS_DIR}/nvidia/${_folder}/lib)
+  endforeach()
+endif()

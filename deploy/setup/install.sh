@@ -40,6 +40,7 @@ name=$(sed -n 's/^directory=//p' "$lock")
 deps=${SLUICE_DEPS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice/$name}
 # fetch LOCK: the wheels that LOCK names, into $work/wheels; $work is a new folder beside $deps.
 fetch() {
+  rm -rf "${work:-}"
   mkdir -p "$(dirname "$deps")"
   work=$(mktemp -d "$deps.XXXXXX")
   trap 'rm -rf "$work"' EXIT

@@ -8,6 +8,7 @@
 #include "rollout/engine.h"
 #include "services/adapters/rollout_adapter.h"
 #include "services/remote/remote_weight_channel.h"
+#include "services/rollout/device.h"
 
 namespace sluice {
 namespace {
@@ -41,12 +42,6 @@ class RolloutRole final : public HostedRole {
 };
 
 absl::Status CheckFlags(const RolloutFlags& flags, const Host& host) {
-  if (flags.device == "cuda") {
-#ifndef SLUICE_CUDA
-    return absl::InvalidArgumentError(
-        "--device cuda: this binary was built without CUDA; build the preset \"cuda\" or use --device cpu");
-#endif
-  }
   if (!flags.model.empty() && !host.options().coordinator.empty()) {
     return absl::InvalidArgumentError(
         "--model serves one model privately and cannot be used with --coordinator");
@@ -69,7 +64,7 @@ void RolloutFlags::Add(CLI::App& app) {
   app.add_option("--max-queue", max_queue, "Sequences that may wait")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--device", device, "cpu or cuda")
+  app.add_option("--device", device, "cpu, or cuda in a build of the preset \"cuda\"")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   app.add_option("--model", model,
@@ -88,6 +83,7 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildRollout(const RolloutFlags& fla
   options.max_running_sequences = flags.max_running;
   options.max_queued_sequences = flags.max_queue;
   options.open_channel = OpenChannel;
+  SLUICE_ASSIGN_OR_RETURN(options.backend, OpenDevice(flags.device));
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::Create(std::move(options), host.registry()));
   if (!flags.model.empty()) {
