@@ -11,7 +11,9 @@
 #include "core/comm/thread_collectives.h"
 #include "core/weights/fetch_policy.h"
 #include "gtest/gtest.h"
+#include "learner/checkpoint.h"
 #include "learner/tiny_model_for_test.h"
+#include "nlohmann/json.hpp"
 
 namespace sluice {
 namespace {
@@ -295,6 +297,15 @@ TEST_F(TrainerAuditTest, OlderVersionIsReadFromTheStoreAfterARestart) {
   EXPECT_GT(Of(*again, "exact_compared"), 0);
 }
 
+TEST_F(TrainerAuditTest, VersionsForStepsRedoneFromTheCheckpointAreKept) {
+  spec_.checkpoint.every_steps = 8;
+  spec_.staleness.max_versions = 2;
+  TestGang gang(Folder("kept"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  Train(gang, 1, 14);
+  EXPECT_EQ(*gang.policies().ListVersions(kJob), (std::vector<PolicyVersion>{0, 5, 6, 7, 8, 11, 12, 13, 14}));
+}
+
 TEST_F(TrainerAuditTest, OlderVersionThatIsGoneIsSkippedAndCounted) {
   {
     TestGang gang(Folder("gone"), 2);
@@ -395,6 +406,24 @@ TEST_F(TrainerTest, DamagedCheckpointIsSkippedForTheOneBefore) {
   auto state = gang->Open(kJob, spec_);
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(state->version, 2);
+}
+
+TEST_F(TrainerTest, RefusesACheckpointOfANewerFormatAndSaysWhatToDo) {
+  {
+    TestGang gang(Folder("newer"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 2);
+  }
+  const std::string file = Folder("newer") + "/state/job/checkpoints/2/manifest.json";
+  nlohmann::json manifest = nlohmann::json::parse(std::ifstream(file));
+  manifest["format"] = kCheckpointFormat + 1;
+  std::ofstream(file) << manifest;
+  TestGang gang(Folder("newer"), 1);
+  const absl::Status status = gang->Open(kJob, spec_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << "the older checkpoint must not be used";
+  EXPECT_NE(status.message().find(absl::StrCat("format ", kCheckpointFormat + 1)), absl::string_view::npos)
+      << status;
+  EXPECT_NE(status.message().find("use the newer program"), absl::string_view::npos) << status;
 }
 
 TEST_F(TrainerTest, RefusesToResumeWithOtherSettings) {

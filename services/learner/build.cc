@@ -23,6 +23,10 @@
 namespace sluice {
 namespace {
 
+// How long a rank other than 0 that is told to stop waits for rank 0 to let it go: it has nothing to make
+// durable, and when it stops alone nobody lets it go.
+constexpr absl::Duration kFollowerStop = absl::Seconds(1);
+
 // Different for each start of a process.
 std::string NewIncarnation(int64_t epoch) {
   return Sha256Hex(absl::StrCat(getpid(), ":", absl::ToUnixNanos(absl::Now()), ":", epoch)).substr(0, 16);
@@ -46,6 +50,7 @@ class RankRole : public HostedRole {
     options.epoch = flags_.gang_epoch;
     options.address = host_.address();
     options.store = store;
+    if (flags_.rank != 0) options.stop_timeout = kFollowerStop;
     trainer.threads = flags_.threads;
     trainer.incarnation = NewIncarnation(flags_.gang_epoch);
     options.trainer = std::move(trainer);

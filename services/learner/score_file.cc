@@ -1,6 +1,7 @@
 #include "services/learner/score_file.h"
 
 #include <cstdio>
+#include <memory>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -42,6 +43,8 @@ absl::StatusOr<Row> ParseRow(absl::string_view line) {
 
 absl::Status ScoreFile(const ScoreFileOptions& options) {
   SLUICE_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.input));
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenScorer> scorer,
+                          TokenScorer::Open(options.model, options.dtype, options.threads));
   std::string out;
   int number = 0;
   for (size_t begin = 0; begin < text.size();) {
@@ -55,7 +58,7 @@ absl::Status ScoreFile(const ScoreFileOptions& options) {
     if (!row.ok()) return Annotate(row.status(), where);
     std::vector<float> logprobs;
     if (row->tokens.size() > 1) {
-      auto scored = ScoreTokens(options.model, options.dtype, row->tokens, options.threads);
+      auto scored = scorer->Score(row->tokens);
       if (!scored.ok()) return Annotate(scored.status(), where);
       logprobs = *std::move(scored);
     }
