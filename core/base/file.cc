@@ -11,24 +11,11 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file_descriptor.h"
 #include "core/base/status.h"
 
 namespace sluice {
 namespace {
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
@@ -41,7 +28,7 @@ absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) 
 }
 
 absl::Status SyncPath(const std::string& path, int flags) {
-  Fd fd(open(path.c_str(), flags | O_CLOEXEC));
+  FileDescriptor fd(open(path.c_str(), flags | O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("opening ", path));
   if (fsync(fd.get()) != 0) return ErrnoStatus(errno, absl::StrCat("syncing ", path));
   return absl::OkStatus();
@@ -70,7 +57,7 @@ absl::Status ErrnoStatus(int error, absl::string_view what) {
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit) {
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("opening ", path));
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, absl::StrCat("reading ", path));
@@ -97,7 +84,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit) {
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes) {
   const std::string temporary = absl::StrCat(path, ".tmp.", getpid());
   absl::Status status = [&]() -> absl::Status {
-    Fd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    FileDescriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("creating ", temporary));
     SLUICE_RETURN_IF_ERROR(WriteAll(fd.get(), bytes, path));
     if (fsync(fd.get()) != 0) return ErrnoStatus(errno, absl::StrCat("syncing ", path));

@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/base/file_descriptor.h"
 #include "core/base/hash.h"
 #include "core/base/status.h"
 
@@ -27,20 +28,6 @@ constexpr size_t kIndexes = 4;
 constexpr char kManifestFile[] = "manifest.json";
 constexpr char kTensorsFile[] = "tensors.bin";
 constexpr char kTemporaryPrefix[] = ".tmp.";
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // Names become parts of paths: letters, digits, '.', '_' and '-', not beginning with a '.'.
 absl::Status CheckName(absl::string_view name, absl::string_view what) {
@@ -70,7 +57,7 @@ absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) 
 }
 
 absl::Status WriteTensors(const std::string& path, const TensorMap& tensors) {
-  Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("creating ", path));
   for (const auto& [name, tensor] : tensors) SLUICE_RETURN_IF_ERROR(WriteAll(fd.get(), *tensor.bytes, path));
   if (fsync(fd.get()) != 0) return ErrnoStatus(errno, absl::StrCat("syncing ", path));
@@ -290,7 +277,7 @@ absl::Status PolicyStore::ReadTensor(const JobId& job, PolicyVersion version, co
         absl::StrCat("tensor ", tensor, " is not in version ", version, " of job ", job));
   }
   const std::string path = absl::StrCat(VersionFolder(job, version), "/", kTensorsFile);
-  Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("opening ", path));
   int64_t offset = range->second.offset, left = range->second.bytes;
   std::string buffer(static_cast<size_t>(std::min(left, kChunkBytes)), '\0');
