@@ -11,6 +11,7 @@
 #include "core/model/torch_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rollout/oracle_check.h"
 #include "rollout/testing_model.h"
 
 namespace sluice {
@@ -34,7 +35,7 @@ EngineOptions TorchOptions() {
 
 // Prompts below, at and above a block's 64 positions; completions that cross block boundaries.
 std::vector<RolloutRequest> Requests() {
-  std::vector<RolloutRequest> out = {Request(0, 70, 3, 40), Request(1, 64, 2, 5), Request(2, 1, 2, 80)};
+  std::vector<RolloutRequest> out = {Request(0, 70, 3, 70), Request(1, 64, 2, 5), Request(2, 1, 2, 80)};
   for (RolloutRequest& request : out) request.sampling.temperature = 0;
   return out;
 }
@@ -104,7 +105,7 @@ TEST_P(EngineTorchTest, GreedyCompletionsAreThoseOfTheKernels) {
 
 TEST_P(EngineTorchTest, PreemptionAndChunksChangeNothing) {
   EngineOptions options = TorchOptions();
-  options.cache_bytes = CacheBytes(4);
+  options.cache_bytes = CacheBytes(4);  // the first request alone comes to need 7
   options.prefill_chunk_tokens = 30;
   const auto engine = Start(options);
   ExpectAsOnTheKernels(*engine);
@@ -138,6 +139,14 @@ TEST_P(EngineTorchTest, ANewVersionIsServedToNewGroups) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, EngineTorchTest, ::testing::Values(DType::kF32, DType::kBF16));
+
+class EngineTorchOracle : public OracleTest {};
+
+TEST_F(EngineTorchOracle, ScoresAndGreedyCompletionsEqualTransformers) {
+  EngineOptions options = TorchOptions();
+  options.prefill_chunk_tokens = 37;
+  CheckFolders(options);
+}
 
 // The kernels, on a device whose memory ends or whose decoder fails.
 class FailingBackend final : public DecoderBackend {

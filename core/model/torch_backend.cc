@@ -54,8 +54,9 @@ struct TorchWeights final : BackendWeights {
 
 class TorchRun final : public DecoderRun {
  public:
-  TorchRun(std::shared_ptr<const BackendWeights> weights, std::shared_ptr<const Failure> failure)
+  TorchRun(std::shared_ptr<const BackendWeights> weights, int threads, std::shared_ptr<const Failure> failure)
       : weights_(std::move(weights)),
+        threads_(threads),
         model_(static_cast<const TorchWeights&>(*weights_).model),
         failure_(std::move(failure)) {}
 
@@ -63,6 +64,7 @@ class TorchRun final : public DecoderRun {
     SLUICE_RETURN_IF_ERROR(failure_->Get());
     if (rows.empty()) return absl::OkStatus();
     return Caught("the decoder's forward", [&] {
+      UseThreads();
       Download(TorchForward(model_, rows), hidden);
       return absl::OkStatus();
     });
@@ -70,6 +72,7 @@ class TorchRun final : public DecoderRun {
   absl::Status Logits(const float* hidden, int64_t rows, float* logits) override {
     SLUICE_RETURN_IF_ERROR(failure_->Get());
     return Caught("the decoder's logits", [&] {
+      UseThreads();
       const at::Tensor host =
           at::from_blob(const_cast<float*>(hidden), {rows, model_.config.hidden}, at::kFloat);
       Download(TorchLogits(model_, host.to(model_.device)), logits);
@@ -78,12 +81,17 @@ class TorchRun final : public DecoderRun {
   }
 
  private:
+  // Of LibTorch on its processor device; the number belongs to the calling thread.
+  void UseThreads() const {
+    if (model_.device.is_cpu()) at::set_num_threads(threads_);
+  }
   static void Download(const at::Tensor& from, float* to) {
     const at::Tensor host = from.to(at::kCPU, at::kFloat).contiguous();
     std::memcpy(to, host.const_data_ptr<float>(), static_cast<size_t>(host.numel()) * sizeof(float));
   }
 
   const std::shared_ptr<const BackendWeights> weights_;  // pinned while the run lives
+  const int threads_;
   const TorchModel& model_;
   const std::shared_ptr<const Failure> failure_;
 };
@@ -109,7 +117,7 @@ class TorchBackend final : public DecoderBackend {
 
   std::unique_ptr<DecoderRun> NewRun(std::shared_ptr<const BackendWeights> weights,
                                      ThreadPool* pool) const override {
-    return std::make_unique<TorchRun>(std::move(weights), failure_);
+    return std::make_unique<TorchRun>(std::move(weights), pool == nullptr ? 1 : pool->threads(), failure_);
   }
 
   std::shared_ptr<float[]> AllocateCache(int64_t floats) const override {
@@ -125,13 +133,19 @@ class TorchBackend final : public DecoderBackend {
 
   void CopyCache(const float* from, int64_t floats, float* to) const override {
     failure_->Set(Caught("copying a cache block", [&] {
-      const at::TensorOptions options = at::TensorOptions().dtype(at::kFloat).device(device_);
-      at::from_blob(to, {floats}, options).copy_(at::from_blob(const_cast<float*>(from), {floats}, options));
+      View(to, floats).copy_(View(const_cast<float*>(from), floats));
       return absl::OkStatus();
     }));
   }
 
  private:
+  at::Tensor View(float* memory, int64_t floats) const {
+    return at::for_blob(memory, {floats})
+        .options(at::TensorOptions().dtype(at::kFloat).device(device_))
+        .target_device(device_)
+        .make_tensor();
+  }
+
   const at::Device device_;
   const std::string path_;
   const std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();  // shared with the runs

@@ -152,8 +152,10 @@ class Pass {
   // `positions` rows of a cache block, wherever the block lives.
   at::Tensor BlockView(float* block, int64_t first, int64_t positions) const {
     const int64_t width = c_.kv_lora_rank + c_.qk_rope_dim;
-    return at::from_blob(block + first * width, {positions, width},
-                         at::TensorOptions().dtype(at::kFloat).device(model_.device));
+    return at::for_blob(block + first * width, {positions, width})
+        .options(at::TensorOptions().dtype(at::kFloat).device(model_.device))
+        .target_device(model_.device)
+        .make_tensor();
   }
   at::Tensor Queries(const TorchLayer& layer, const at::Tensor& h) const;
   void ExtendCaches(const TorchLayer& layer, int64_t index, const at::Tensor& h) const;
