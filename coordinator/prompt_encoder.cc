@@ -6,6 +6,7 @@
 #include "core/base/status.h"
 #include "core/spec/chat_template.h"
 #include "core/spec/checkpoint_dir.h"
+#include "core/spec/model_check.h"
 #include "core/spec/model_config.h"
 #include "core/spec/tokenizer.h"
 
@@ -67,10 +68,22 @@ absl::string_view FileIn(const ModelFiles& files, const std::string& name) {
 absl::StatusOr<std::unique_ptr<const PromptEncoder>> ReadPromptEncoder(const JobSpec& spec) {
   auto files = ReadModelFiles(spec.model.path);
   SLUICE_RETURN_IF_ERROR(Annotate(files.status(), "model.path"));
+  for (const char* name : {"config.json", "tokenizer.json"}) {
+    if (files->count(name) > 0) continue;
+    return absl::NotFoundError(
+        absl::StrCat("model.path: ", spec.model.path, ": ", name, " is missing: not a model directory"));
+  }
   auto config = ParseModelConfig(FileIn(*files, "config.json"), FileIn(*files, "generation_config.json"));
-  SLUICE_RETURN_IF_ERROR(Annotate(config.status(), absl::StrCat(spec.model.path, "/config.json")));
+  SLUICE_RETURN_IF_ERROR(Annotate(config.status(), absl::StrCat("model.path: ", spec.model.path)));
   auto tokenizer = ParseTokenizer(FileIn(*files, "tokenizer.json"));
-  SLUICE_RETURN_IF_ERROR(Annotate(tokenizer.status(), absl::StrCat(spec.model.path, "/tokenizer.json")));
+  SLUICE_RETURN_IF_ERROR(
+      Annotate(tokenizer.status(), absl::StrCat("model.path: ", spec.model.path, "/tokenizer.json")));
+  if ((*tokenizer)->vocab_size() > config->vocab) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.path: ", spec.model.path, ": tokenizer.json has ", (*tokenizer)->vocab_size(),
+                     " tokens, config.json says vocab_size ", config->vocab, ": do they belong together?"));
+  }
+  SLUICE_RETURN_IF_ERROR(Annotate(CheckModelTensors(spec.model.path, *config), "model.path"));
   std::unique_ptr<const ChatTemplate> chat;
   if (spec.prompts.prompt_template == PromptTemplate::kChat) {
     auto parsed = ChatTemplate::FromModelFiles(FileIn(*files, "tokenizer_config.json"),

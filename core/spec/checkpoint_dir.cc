@@ -15,6 +15,7 @@
 #include "core/base/file.h"
 #include "core/base/status.h"
 #include "core/spec/json.h"
+#include "core/spec/model_check.h"
 #include "core/spec/safetensors_file.h"
 
 namespace sluice {
@@ -119,7 +120,8 @@ absl::Status CheckShape(const SafetensorsEntry& entry, const TensorShape& expect
 
 class TensorLoader {
  public:
-  explicit TensorLoader(const ModelConfig& config) : config_(config) {
+  // With `headers_only` the tensors taken are empty.
+  TensorLoader(const ModelConfig& config, bool headers_only) : config_(config), headers_only_(headers_only) {
     for (TensorShape& shape : TensorTable(config)) table_.emplace(shape.name, std::move(shape));
   }
 
@@ -161,14 +163,27 @@ class TensorLoader {
                        ": unexpected, the model of config.json has none of that name"));
     }
     SLUICE_RETURN_IF_ERROR(CheckShape(entry, expected->second, config_));
-    SLUICE_ASSIGN_OR_RETURN(tensors_[entry.name], file.Read(entry));
+    HostTensor& tensor = tensors_[entry.name];
+    if (headers_only_) return absl::OkStatus();
+    SLUICE_ASSIGN_OR_RETURN(tensor, file.Read(entry));
     return absl::OkStatus();
   }
 
   const ModelConfig& config_;
+  const bool headers_only_;
   std::map<std::string, TensorShape> table_;
   TensorMap tensors_;
 };
+
+absl::StatusOr<TensorMap> LoadTensors(const std::string& directory, const ModelConfig& config,
+                                      bool headers_only) {
+  SLUICE_ASSIGN_OR_RETURN(const Shards shards, FindShards(directory));
+  TensorLoader loader(config, headers_only);
+  for (const auto& [file, placed] : shards) {
+    SLUICE_RETURN_IF_ERROR(loader.Load(absl::StrCat(directory, "/", file), placed));
+  }
+  return loader.Take(directory);
+}
 
 std::string FileOr(const ModelFiles& files, const char* name) {
   const auto it = files.find(name);
@@ -199,13 +214,12 @@ absl::StatusOr<ModelDirectory> ReadModelDirectory(const std::string& directory) 
       ParseModelConfig(out.files.at("config.json"), FileOr(out.files, "generation_config.json"));
   if (!config.ok()) return Annotate(config.status(), directory);
   out.config = *std::move(config);
-  SLUICE_ASSIGN_OR_RETURN(const Shards shards, FindShards(directory));
-  TensorLoader loader(out.config);
-  for (const auto& [file, placed] : shards) {
-    SLUICE_RETURN_IF_ERROR(loader.Load(absl::StrCat(directory, "/", file), placed));
-  }
-  SLUICE_ASSIGN_OR_RETURN(out.tensors, loader.Take(directory));
+  SLUICE_ASSIGN_OR_RETURN(out.tensors, LoadTensors(directory, out.config, /*headers_only=*/false));
   return out;
+}
+
+absl::Status CheckModelTensors(const std::string& directory, const ModelConfig& config) {
+  return LoadTensors(directory, config, /*headers_only=*/true).status();
 }
 
 }  // namespace sluice

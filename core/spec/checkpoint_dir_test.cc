@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/spec/model_check.h"
 #include "core/spec/safetensors_header.h"
 #include "core/spec/tiny_model.h"
 #include "gmock/gmock.h"
@@ -126,6 +127,18 @@ TEST_F(CheckpointDir, HintsAtAnotherVocabulary) {
   config["vocab_size"] = 41;
   Put("config.json", config.dump());
   EXPECT_THAT(ReadError(), HasSubstr("vocab_size 41, the checkpoint has 40 rows"));
+}
+
+TEST_F(CheckpointDir, ChecksTheTensorsByTheirHeadersAlone) {
+  PutModel();
+  EXPECT_TRUE(CheckModelTensors(directory_, config_).ok()) << CheckModelTensors(directory_, config_);
+  ModelConfig other = config_;
+  other.vocab += 1;
+  EXPECT_THAT(std::string(CheckModelTensors(directory_, other).message()), HasSubstr("vocab_size 41"));
+  tensors_.erase("model.norm.weight");
+  PutModel();
+  EXPECT_THAT(std::string(CheckModelTensors(directory_, config_).message()), HasSubstr("model.norm.weight"));
+  EXPECT_EQ(CheckModelTensors(root_, config_).code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(CheckpointDir, SaysWhatIsMissing) {

@@ -55,7 +55,8 @@ absl::StatusOr<SafetensorsEntry> ReadEntry(const std::string& name, const nlohma
   entry.end = offsets[1];
   if (entry.begin > entry.end || entry.end > data_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("data_offsets ", entry.begin, "..", entry.end,
-                                                   " are outside the data of ", data_bytes, " bytes"));
+                                                   " are outside the data of ", data_bytes,
+                                                   " bytes: truncated?"));
   }
   SLUICE_ASSIGN_OR_RETURN(const int64_t bytes, BytesOfShape(entry.shape, entry.dtype));
   if (bytes != entry.end - entry.begin) {

@@ -262,7 +262,7 @@ absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path, const std::vector<s
 
 absl::Status LocateMistake(const absl::Status& status, const std::string& path,
                            const std::vector<std::string>& overrides) {
-  if (!absl::IsInvalidArgument(status)) return Annotate(status, path);
+  if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status)) return Annotate(status, path);
   // Behind the coordinator's address: "a.b[0].c: what is wrong".
   static const RE2* const kField =
       new RE2(R"((?s)^(?:\S+:\d+: )?([a-z_]+(?:\[\d+\])?(?:\.[a-z0-9_]+(?:\[\d+\])?)*)(: .*))");

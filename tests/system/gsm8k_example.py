@@ -44,7 +44,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, Fleet(sys.argv[1], os.path.join(folder, "state"), "--rollout",
                                                         "1") as fleet:
         checked = fleet.call("check", example, *settings)
-        assert checked.returncode == 0 and "7473 rows" in checked.stdout, checked.stdout + checked.stderr
+        assert checked.returncode == 0 and f"{len(rows)} rows" in checked.stdout, checked.stdout + checked.stderr
         run = fleet.call("submit", example, *settings, "--wait")
         assert run.returncode == 0, run.stderr
         job = fleet.show(json.loads(run.stdout)["job"])
