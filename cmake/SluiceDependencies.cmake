@@ -44,8 +44,8 @@ target_link_options(sluice_torch INTERFACE
   -Wl,-rpath-link,${_torch}/lib -Wl,-rpath-link,${SLUICE_DEPS_DIR}/nvidia/cu13/lib -Wl,--disable-new-dtags
   -Wl,-rpath,${_torch}/lib -Wl,-rpath,${SLUICE_DEPS_DIR}/nvidia/cu13/lib)
 
-# LibTorch's CUDA libraries (preset "cuda"), for targets that open CUDA devices. Nothing refers to their symbols: they
-# register themselves when they are loaded, hence no-as-needed.
+# LibTorch's CUDA libraries (preset "cuda"), for targets that open CUDA devices: they load libtorch_cuda.so when a
+# device is asked for (services/rollout/device_cuda.cc), so only the folders to find it in are set here.
 if(SLUICE_CUDA)
   foreach(_file torch/lib/libtorch_cuda.so torch/lib/libc10_cuda.so nvidia/cu13/lib/libcublas.so.13
                 nvidia/cudnn/lib/libcudnn.so.9)
@@ -56,10 +56,8 @@ if(SLUICE_CUDA)
   add_library(sluice_torch_cuda INTERFACE)
   add_library(sluice::torch_cuda ALIAS sluice_torch_cuda)
   target_link_libraries(sluice_torch_cuda INTERFACE sluice::torch)
-  target_link_options(sluice_torch_cuda INTERFACE
-    LINKER:--push-state,--no-as-needed ${_torch}/lib/libtorch_cuda.so ${_torch}/lib/libc10_cuda.so LINKER:--pop-state)
-  foreach(_folder cu13 cudnn nccl nvshmem cusparselt)
-    target_link_options(sluice_torch_cuda INTERFACE
-      -Wl,-rpath-link,${SLUICE_DEPS_DIR}/nvidia/${_folder}/lib -Wl,-rpath,${SLUICE_DEPS_DIR}/nvidia/${_folder}/lib)
+  target_link_libraries(sluice_torch_cuda INTERFACE ${CMAKE_DL_LIBS})
+  foreach(_folder cudnn nccl nvshmem cusparselt)
+    target_link_options(sluice_torch_cuda INTERFACE -Wl,-rpath,${SLUICE_DEPS_DIR}/nvidia/${_folder}/lib)
   endforeach()
 endif()

@@ -1,5 +1,5 @@
 // What --device names. Which of device_cpu.cc and device_cuda.cc defines it is decided by the build: only the
-// preset "cuda" links LibTorch.
+// preset "cuda" links LibTorch, and its CUDA libraries are loaded only when a CUDA device is asked for.
 #pragma once
 
 #include <memory>
