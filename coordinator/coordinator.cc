@@ -10,6 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "coordinator/coordinator_impl.h"
 #include "coordinator/prompt_source.h"
+#include "coordinator/reward_patterns.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 
@@ -92,6 +93,7 @@ absl::Status CoordinatorImpl::OnActor(std::function<absl::Status()> body) {
 
 absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec) {
   SLUICE_RETURN_IF_ERROR(Validate(spec));
+  SLUICE_RETURN_IF_ERROR(CheckPatterns(spec.reward));
   SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
   SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
   CheckedJob out;
@@ -132,6 +134,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
     if (!before.empty()) return before;
   }
   SLUICE_RETURN_IF_ERROR(Validate(spec));
+  SLUICE_RETURN_IF_ERROR(CheckPatterns(spec.reward));
   SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
   SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
   JobRow row;

@@ -186,22 +186,30 @@ class LocalTrainer::Impl {
     return FindCheckpoints(RootOf(job));
   }
 
+  // Of any job whose versions are in the store, open or ended.
   absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) {
-    PolicyRef ref;
-    DType dtype = DType::kBF16;
-    {
-      absl::MutexLock lock(&call_mu_);
-      SLUICE_RETURN_IF_ERROR(NeedOpen(job));
-      if (version_ == kNoPolicyVersion) return absl::FailedPreconditionError("no version is published yet");
-      SLUICE_ASSIGN_OR_RETURN(ref, Lookup(version == kNoPolicyVersion ? version_ : version));
-      dtype = DTypeOf(learning_);
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<PolicyVersion> kept, options_.policies->ListVersions(job));
+    if (kept.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat("no version of job ", job, " is published"));
     }
+    const PolicyVersion wanted = version == kNoPolicyVersion ? kept.back() : version;
+    if (std::find(kept.begin(), kept.end(), wanted) == kept.end()) {
+      return absl::NotFoundError(absl::StrCat("version ", wanted, " of job ", job, " is not kept; kept are ",
+                                              absl::StrJoin(kept, ", ")));
+    }
+    SLUICE_ASSIGN_OR_RETURN(const PolicyRef ref, options_.policies->Lookup(job, wanted));
     SLUICE_ASSIGN_OR_RETURN(FetchedPolicy policy,
                             FetchPolicy(*options_.policies, ref, absl::Now() + options_.collective_timeout));
-    return WriteModelDirectory(path, policy.files, policy.tensors, dtype);
+    return WriteModelDirectory(path, policy.files, policy.tensors, StoredDType(policy.tensors));
   }
 
  private:
+  // bf16 where anything is (correction biases are always float32).
+  static DType StoredDType(const TensorMap& tensors) {
+    const bool bf16 = std::any_of(tensors.begin(), tensors.end(),
+                                  [](const auto& named) { return named.second.dtype == DType::kBF16; });
+    return bf16 ? DType::kBF16 : DType::kF32;
+  }
   static DType DTypeOf(const LearningSpec& spec) {
     return spec.dtype == ModelDtype::kBF16 ? DType::kBF16 : DType::kF32;
   }

@@ -550,6 +550,19 @@ TEST_F(TrainerTest, ExportWritesADirectoryThatGivesTheSameModel) {
             EngineLogprobs(config_, *Engine(gang, results[0].policy), tokens, 1));
 }
 
+TEST_F(TrainerTest, ExportWritesAnEndedJobAndNamesTheVersionsKept) {
+  TestGang gang(Folder("export_ended"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  Train(gang, 1, 1);
+  ASSERT_TRUE(gang->Open("next", spec_).ok());
+  EXPECT_TRUE(gang->Export(kJob, 1, Folder("exported_ended")).ok());
+  const absl::Status missing = gang->Export(kJob, 9, Folder("exported_missing"));
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(missing.message().find("kept are 0, 1"), absl::string_view::npos) << missing;
+  EXPECT_EQ(gang->Export("nobody", 1, Folder("exported_nobody")).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(TrainerTest, LossOfARankBreaksTheGangAndSaysSo) {
   auto all = MakeThreadCollectives(2);
   auto policies = PolicyStore::Open(Folder("broken")).value();

@@ -66,23 +66,26 @@ std::string DemoTable(const v1::Job& job) {
   return out + Row("all", before.accuracy(), after.accuracy());
 }
 
-std::string DemoNextSteps(const std::string& state, const std::string& files, const std::string& job,
-                          bool kept) {
-  const std::string at = absl::StrCat(" --state ", state);
+std::string DemoNextSteps(const DemoPlace& place, const std::string& job) {
+  const std::string run = absl::StrCat("  ", place.program, " ");
+  const std::string at = absl::StrCat(" --state ", place.state);
   std::string out = "\nWhat to try next\n";
-  if (!kept)
-    absl::StrAppend(&out, "  sluice up --detach", at, "          # the fleet again: its state is in ", state,
-                    "\n");
-  absl::StrAppend(&out, "  sluice samples ", job, at, "       # completions with their verdicts\n");
-  absl::StrAppend(&out, "  sluice export ", job, " demo-model", at, "   # a Hugging Face directory\n");
-  absl::StrAppend(&out,
-                  "  echo '{\"prompt\":\"5 2 8:\",\"n\":4}' > in.jsonl; sluice generate --model "
-                  "demo-model --input in.jsonl --output out.jsonl\n");
-  absl::StrAppend(&out, "  sluice submit ", files, "/job.textproto --set stop.steps=200", at,
-                  "   # a longer job; then `sluice watch JOB`\n");
-  absl::StrAppend(&out, "  kill -9 any pid in ", state,
-                  "/cluster.json while it runs: it goes on, and `sluice ledger JOB` still sums\n");
-  if (kept) absl::StrAppend(&out, "  sluice down", at, "\n");
+  const auto add = [&out](absl::string_view comment, const std::string& command) {
+    absl::StrAppend(&out, "  # ", comment, "\n", command, "\n");
+  };
+  if (!place.kept) add("the fleet again", absl::StrCat(run, "up --detach", at));
+  add("completions with their verdicts", absl::StrCat(run, "samples ", job, at));
+  add("a longer job, and its live panel",
+      absl::StrCat(run, "submit ", place.files, "/job.textproto --set stop.steps=400", at, "\n", run,
+                   "watch JOB", at));
+  add(absl::StrCat("while it runs, kill any process of ", place.state,
+                   "/cluster.json: it goes on, and the ledger sums"),
+      absl::StrCat("  kill -9 PID\n", run, "ledger JOB", at));
+  add("the model as a Hugging Face directory, and what it writes",
+      absl::StrCat(run, "export ", job, " demo-model", at,
+                   "\n  echo '{\"prompt\":\"5 2 8:\",\"n\":4}' >in.jsonl\n", run,
+                   "generate --model demo-model --input in.jsonl --output out.jsonl"));
+  add("stop the fleet", absl::StrCat(run, "down", at));
   return out;
 }
 

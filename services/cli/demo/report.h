@@ -23,8 +23,13 @@ nlohmann::ordered_json DemoJson(const DemoReport& report);
 // A table of shares of correct samples, before and after, by kind (the easiest first) and over all.
 std::string DemoTable(const v1::Job& job);
 
+// Where the demonstration ran: as the user would type it.
+struct DemoPlace {
+  std::string program, state, files;  // the command, the state folder, the folder of the job file
+  bool kept = false;                  // the fleet still runs
+};
+
 // What to try next with what the demonstration left.
-std::string DemoNextSteps(const std::string& state, const std::string& files, const std::string& job,
-                          bool kept);
+std::string DemoNextSteps(const DemoPlace& place, const std::string& job);
 
 }  // namespace sluice::cli

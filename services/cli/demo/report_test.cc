@@ -61,6 +61,14 @@ TEST(DemoReportTest, ComparesBeforeAndAfterByKind) {
             "  all                  0.100     0.600    +0.500\n");
 }
 
+TEST(DemoReportTest, GivesCommandsThatCanBeTyped) {
+  const std::string text = DemoNextSteps({"build/bin/sluice", "/s", "/s/files", false}, "demo-1");
+  EXPECT_THAT(text, HasSubstr("  build/bin/sluice up --detach --state /s\n"));
+  EXPECT_THAT(text, HasSubstr("  build/bin/sluice export demo-1 demo-model --state /s\n"));
+  EXPECT_THAT(DemoNextSteps({"sluice", "/s", "/s/files", true}, "demo-1"),
+              testing::Not(HasSubstr("up --detach")));
+}
+
 TEST(DemoJobTest, NamesItsFilesAndTheStalenessBound) {
   const v1::JobSpec spec = MakeDemoJob(DemoFiles("/f"), {}, 7);
   EXPECT_EQ(spec.model().path(), "/f/model");
