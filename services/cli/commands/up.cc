@@ -107,6 +107,10 @@ void AddUpCommands(CommandLine& line) {
             .add_option("--threads", o.shape.threads,
                         "Threads of each rollout worker and learner rank (default: the cores, shared out)")
             ->check(CLI::Range(1, 1024));
+        command
+            .add_option("--device", o.shape.device,
+                        "Of the rollout workers: cpu, cuda or cuda:N (cuda needs a build of the preset cuda)")
+            ->capture_default_str();
         command.add_flag("--detach", o.detach, "Return when everything serves and leave it running");
       },
       [](const UpOptions& o) { return Report(o.detach ? RunDetached(o) : RunInForeground(o)); });

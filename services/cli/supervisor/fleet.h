@@ -8,7 +8,8 @@ namespace sluice::cli {
 
 struct FleetShape {
   int rollout_workers = 2, reward_workers = 1, learner_ranks = 1;
-  int threads = 0;  // of each rollout worker and learner rank; 0: the machine's, shared out
+  int threads = 0;             // of each rollout worker and learner rank; 0: the machine's, shared out
+  std::string device = "cpu";  // of the rollout workers
   friend bool operator==(const FleetShape&, const FleetShape&) = default;
 };
 
@@ -37,6 +38,7 @@ struct StartContext {
   int world = 1;            // learner ranks
   int64_t gang_epoch = 0;
   int threads = 1;
+  std::string device = "cpu";  // of a rollout worker
 };
 std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context);
 

@@ -46,6 +46,13 @@ TEST(FleetTest, GivesALearnerItsRankAndEpoch) {
                             "--threads", "3", "--coordinator", "127.0.0.1:1", "--name", "learner-1"}));
 }
 
+TEST(FleetTest, GivesTheDeviceToRolloutWorkersOnly) {
+  StartContext context = Context();
+  context.device = "cuda";
+  EXPECT_THAT(CommandOf({"rollout", 0, "rollout-0"}, context), IsSupersetOf({"--device", "cuda"}));
+  EXPECT_THAT(CommandOf({"learner", 0, "learner-0"}, context), Not(Contains("--device")));
+}
+
 TEST(FleetTest, GivesTheCoordinatorNoCoordinator) {
   const auto argv = CommandOf({"coordinator", 0, "coordinator"}, Context());
   EXPECT_THAT(argv, Not(Contains("--coordinator")));

@@ -201,6 +201,7 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   context.world = options_.shape.learner_ranks;
   context.gang_epoch = gang_epoch_;
   context.threads = ThreadsPerProcess(options_.shape, options_.cores);
+  context.device = options_.shape.device;
   context.coordinator = Find("coordinator")->address.grpc;
   context.rendezvous = Find("learner-0") ? Find("learner-0")->address.grpc : "";
   if (KeepsAddress(member)) {

@@ -53,7 +53,9 @@ absl::Status UpProcess::Spawn() {
                                    "--reward",
                                    absl::StrCat(shape_.reward_workers),
                                    "--learner-ranks",
-                                   absl::StrCat(shape_.learner_ranks)};
+                                   absl::StrCat(shape_.learner_ranks),
+                                   "--device",
+                                   shape_.device};
   if (shape_.threads > 0) argv.insert(argv.end(), {"--threads", absl::StrCat(shape_.threads)});
   SLUICE_ASSIGN_OR_RETURN(pid_, cli::Spawn({argv, log(), /*new_session=*/true, die_with_parent_}));
   return absl::OkStatus();
