@@ -118,7 +118,7 @@ absl::StatusOr<v1::Job> RunJob(const DemoOptions& o, const std::string& state, c
   out << "\n" << DemoTable(report.job);
   if (auto fresh = ConnectToCoordinator(connection); fresh.ok()) ShowSamples(**fresh, job, out);
   out << "\nledger: " << LedgerLine(report.job.ledger()) << "\n";
-  out << DemoNextSteps({program_invocation_name, o.state, files.folder, o.keep}, job) << std::flush;
+  out << DemoNextSteps({program_invocation_name, state, files.folder, o.keep}, job) << std::flush;
   if (o.keep) {
     up.Release();
   } else {

@@ -97,9 +97,11 @@ void AddUpCommands(CommandLine& line) {
         command.add_option("--rollout", o.shape.rollout_workers, "Rollout workers")
             ->capture_default_str()
             ->check(CLI::Range(1, 256));
-        command.add_option("--reward", o.shape.reward_workers, "Reward workers")
+        command
+            .add_option("--reward", o.shape.reward_workers,
+                        "Reward workers; 0 where a service of your own joins")
             ->capture_default_str()
-            ->check(CLI::Range(1, 256));
+            ->check(CLI::Range(0, 256));
         command.add_option("--learner-ranks", o.shape.learner_ranks, "Ranks of the learner")
             ->capture_default_str()
             ->check(CLI::Range(1, 64));

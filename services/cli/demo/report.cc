@@ -83,7 +83,7 @@ std::string DemoNextSteps(const DemoPlace& place, const std::string& job) {
       absl::StrCat("  kill -9 PID\n", run, "ledger JOB", at));
   add("the model as a Hugging Face directory, and what it writes",
       absl::StrCat(run, "export ", job, " demo-model", at,
-                   "\n  echo '{\"prompt\":\"5 2 8:\",\"n\":4}' >in.jsonl\n", run,
+                   "\n  echo '{\"prompt\":\"5 2 8:\",\"n\":4,\"max_tokens\":8}' >in.jsonl\n", run,
                    "generate --model demo-model --input in.jsonl --output out.jsonl"));
   add("stop the fleet", absl::StrCat(run, "down", at));
   return out;
