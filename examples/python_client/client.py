@@ -3,7 +3,7 @@
 
     client.py 127.0.0.1:5000 job.textproto [--request-id NAME]
 
-Exit codes: 0 the job succeeded, 1 it failed or was cancelled, 2 it was refused, 3 the coordinator cannot be reached.
+Exit codes: 0 the job succeeded, 1 it failed or was cancelled, 2 wrong usage or input, 3 the coordinator cannot be reached.
 """
 import argparse
 import os
@@ -21,7 +21,10 @@ def load_job_messages():
     """Generates and imports sluice/v1/job_pb2 with protoc."""
     with tempfile.TemporaryDirectory(prefix="sluice-proto-") as out:
         files = [os.path.join(PROTO, "sluice", "v1", f"{name}.proto") for name in ("types", "job")]
-        subprocess.run(["protoc", "-I", PROTO, "--python_out", out, *files], check=True)
+        try:
+            subprocess.run(["protoc", "-I", PROTO, "--python_out", out, *files], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            sys.exit(f"client.py: protoc (package protobuf-compiler) is needed: {error}")
         sys.path.insert(0, out)
         return __import__("sluice.v1.job_pb2", fromlist=["x"])
 
@@ -40,6 +43,28 @@ class JobService:
                                           job_pb2.WatchJobResponse.FromString)
 
 
+def fail(code, message):
+    """One line on standard error, and the end."""
+    print(f"client.py: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def read_job(path):
+    """The JobSpec of a file, its relative paths made absolute: to the coordinator they would mean something else."""
+    try:
+        with open(path, encoding="utf-8") as text:
+            spec = text_format.Parse(text.read(), job_pb2.JobSpec())
+    except OSError as error:
+        fail(2, f"{path}: {error.strerror}")
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        fail(2, f"{path}:{error}")  # a ParseError begins with line:column
+    folder = os.path.dirname(os.path.abspath(path))
+    for field, name in ((spec.model, "path"), (spec.prompts, "file"), (spec.evaluation, "file"), (spec.warm_start, "file")):
+        if getattr(field, name):
+            setattr(field, name, os.path.join(folder, getattr(field, name)))
+    return spec
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("coordinator", help="host:port")
@@ -47,13 +72,7 @@ def main():
     parser.add_argument("--request-id", default="", help="sending the same one twice makes one job")
     args = parser.parse_args()
 
-    with open(args.job, encoding="utf-8") as text:
-        spec = text_format.Parse(text.read(), job_pb2.JobSpec())
-    folder = os.path.dirname(os.path.abspath(args.job))  # paths are the coordinator's: make them absolute here
-    for field, name in ((spec.model, "path"), (spec.prompts, "file"), (spec.evaluation, "file"), (spec.warm_start, "file")):
-        if getattr(field, name):
-            setattr(field, name, os.path.join(folder, getattr(field, name)))
-
+    spec = read_job(args.job)
     service = JobService(grpc.insecure_channel(args.coordinator))
     try:
         job = service.submit(job_pb2.SubmitJobRequest(spec=spec, request_id=args.request_id), timeout=30).job
@@ -67,9 +86,14 @@ def main():
                   flush=True)
         return 0 if state == job_pb2.SUCCEEDED else 1
     except grpc.RpcError as error:
-        print(f"{error.code().name}: {error.details()}", file=sys.stderr)
-        refused = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
-        return 2 if error.code() in refused else 3 if error.code() == grpc.StatusCode.UNAVAILABLE else 1
+        away = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+        refused = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION,
+                   grpc.StatusCode.ALREADY_EXISTS, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        if error.code() in away:
+            fail(3, f"the coordinator at {args.coordinator} cannot be reached: {error.code().name}: {error.details()}")
+        fail(2 if error.code() in refused else 1, f"{error.code().name}: {error.details()}")
+    except KeyboardInterrupt:
+        fail(1, "stopped watching; the job goes on")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,10 @@ def load_messages(*names):
     """Generates and imports the message modules of sluice/v1/NAME.proto."""
     out = tempfile.TemporaryDirectory(prefix="sluice-proto-")
     files = [os.path.join(folder, f) for folder, _, all_files in os.walk(PROTO) for f in all_files if f.endswith(".proto")]
-    subprocess.run(["protoc", "-I", PROTO, "--python_out", out.name, *files], check=True)
+    try:
+        subprocess.run(["protoc", "-I", PROTO, "--python_out", out.name, *files], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"server.py: protoc (package protobuf-compiler) is needed: {error}")
     sys.path.insert(0, out.name)
     modules = [__import__(f"sluice.v1.{name}_pb2", fromlist=["x"]) for name in names]
     out.cleanup()  # imported modules no longer need their files
@@ -90,41 +93,52 @@ def score(request, context):
 
 
 def stay_in_fleet(coordinator, name, address, stop):
-    """Registers with the coordinator and renews the lease until told to stop."""
+    """Registers with the coordinator and renews the lease until told to stop. Says when it joins and when it is away."""
     channel = grpc.insecure_channel(coordinator)
 
     def call(method, request, response):
         path = f"/sluice.v1.FleetService/{method}"
         return channel.unary_unary(path, type(request).SerializeToString, response.FromString)(request, timeout=5)
 
-    incarnation, epoch, wait = secrets.token_hex(8), 0, 0.2
+    incarnation, epoch, wait, told = secrets.token_hex(8), 0, 0.2, False
     while not stop.wait(wait):
         try:
             if epoch == 0:
                 reply = call("RegisterWorker", fleet_pb2.RegisterWorkerRequest(
                     name=name, role=fleet_pb2.REWARD, address=address, incarnation=incarnation),
                     fleet_pb2.RegisterWorkerResponse)
-                epoch = reply.epoch
+                epoch, told = reply.epoch, False
+                print(f"joined the fleet of {coordinator} as {name}", flush=True)
             else:
                 reply = call("RenewLease", fleet_pb2.RenewLeaseRequest(name=name, epoch=epoch), fleet_pb2.RenewLeaseResponse)
             wait = (reply.lease.seconds + reply.lease.nanos / 1e9) / 3
-        except grpc.RpcError:
-            epoch, wait = 0, 0.5  # register again
+        except grpc.RpcError as error:
+            if not told and not stop.is_set():
+                print(f"the coordinator at {coordinator} does not take this service, trying again: {error.code().name}: "
+                      f"{error.details()}", file=sys.stderr, flush=True)
+            epoch, wait, told = 0, 0.5, True  # register again; one line for each time of being away
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--listen", default="127.0.0.1:0")
+    parser.add_argument("--listen", default="127.0.0.1:0",
+                        help="host:port to serve at; port 0: a free one, printed at start (default: %(default)s)")
     parser.add_argument("--address-file", help="written when serving, as sluice-reward does")
-    parser.add_argument("--coordinator", help="joins this coordinator's fleet")
-    parser.add_argument("--name", default="reward-python")
+    parser.add_argument("--coordinator", metavar="HOST:PORT", help="joins this coordinator's fleet")
+    parser.add_argument("--name", default="reward-python",
+                        help="this service's name in the fleet, unique there (default: %(default)s)")
     args = parser.parse_args()
 
     server = grpc.server(futures.ThreadPoolExecutor(8), options=[("grpc.max_receive_message_length", 64 << 20)])
     handler = grpc.unary_unary_rpc_method_handler(
         score, reward_pb2.ScoreRequest.FromString, reward_pb2.ScoreResponse.SerializeToString)
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("sluice.v1.RewardService", {"Score": handler})])
-    port = server.add_insecure_port(args.listen)
+    try:
+        port = server.add_insecure_port(args.listen)
+    except (RuntimeError, ValueError) as error:
+        sys.exit(f"server.py: --listen {args.listen}: {error}")
+    if port == 0:
+        sys.exit(f"server.py: --listen {args.listen}: this address cannot be taken")
     server.start()
     address = f"{args.listen.rsplit(':', 1)[0]}:{port}"
     stop = threading.Event()
