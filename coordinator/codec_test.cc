@@ -116,6 +116,8 @@ TEST(StepSummary, LeavesSamplesWithoutARewardOut) {
   EXPECT_EQ(metrics.at("reward_answer"), 1.0);
   EXPECT_EQ(metrics.at("completion_tokens"), 2);
   EXPECT_EQ(metrics.at("staleness_max"), 2);
+  EXPECT_EQ(metrics.at("group_ties"), 0);
+  EXPECT_EQ(SummariseBatch({group}, 5, /*filtered=*/3).at("group_ties"), 0.75);
   EvaluationSummary evaluation;
   evaluation.Add(SomeGroup());
   const EvaluationView view = evaluation.Finish(4);

@@ -159,6 +159,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
     views_.Publish(row.view);
     order_.push_back(row.view.job);
     waiting_[row.view.job] = row;
+    PublishWaiting();
     return absl::OkStatus();
   }));
   return *job;

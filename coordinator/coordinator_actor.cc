@@ -165,7 +165,6 @@ void CoordinatorImpl::ActivateNext() {
     LogInfo("job_running", {{"job", job}, {"step", run_->row().view.step}});
     WelcomeFleet();
     Flush();
-    PublishWaiting();
     return;
   }
 }
@@ -232,6 +231,7 @@ void CoordinatorImpl::FinishRun() {
   cancels_.clear();
   std::erase(order_, run_->row().view.job);
   run_.reset();
+  ahead_.clear();
 }
 
 void CoordinatorImpl::PublishRun(const std::string& stalled) {
@@ -246,7 +246,9 @@ void CoordinatorImpl::PublishRun(const std::string& stalled) {
     queues["events"] = static_cast<int64_t>(inbox_->size());
     metrics_->Totals(view.ledger, queues, view.version);
   }
+  std::string ahead = view.job + (view.state == JobState::kPaused ? " (paused)" : "");
   views_.Publish(std::move(view));
+  if (std::exchange(ahead_, ahead) != ahead) PublishWaiting();
   absl::MutexLock lock(&served_mu_);
   served_.clear();
   for (const auto* workers : {&run_->state().rollout, &run_->state().reward}) {
@@ -256,8 +258,9 @@ void CoordinatorImpl::PublishRun(const std::string& stalled) {
 
 void CoordinatorImpl::PublishWaiting() {
   for (auto& [job, row] : waiting_) {
-    row.view.waiting_for =
-        absl::StrCat("job ", run_ == nullptr ? "before it" : run_->row().view.job, " to end");
+    row.view.waiting_for = row.paused       ? "`sluice resume` (paused)"
+                           : ahead_.empty() ? "its turn"
+                                            : absl::StrCat("its turn, behind ", ahead_);
     views_.Publish(row.view);
   }
 }
@@ -292,6 +295,7 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
     std::erase(order_, job);
   } else {
     it->second = std::move(row);
+    PublishWaiting();
   }
   return absl::OkStatus();
 }

@@ -88,6 +88,7 @@ class CoordinatorImpl final : public Coordinator {
   std::map<JobId, JobRow> waiting_;  // jobs that have not ended and do not run
   std::vector<JobId> order_;         // of submission; those in waiting_ and the running one
   std::unique_ptr<JobRun> run_;
+  std::string ahead_;                        // what the waiting jobs are behind; empty: nothing runs
   Ledger run_ledger_;                        // of run_, as durable
   uint64_t run_number_ = 0;                  // tells answers to calls of an earlier run
   std::map<uint64_t, CancelToken> cancels_;  // of attempts under way

@@ -375,6 +375,60 @@ TEST_F(CoordinatorTest, QuarantinesWhatTheCheckerCannotJudge) {
   ExpectSound(end);
 }
 
+TEST_F(CoordinatorTest, PausesAndSaysWhyWhenNothingCanBeJudged) {
+  scorer_ = std::make_shared<FakeScorer>([](const ScoreItem&) {
+    Verdict verdict;
+    verdict.kind = VerdictKind::kUndecided;
+    verdict.components = {{"answer", verdict.kind, 0, 1, "the prompt's answer\nis not a number"}};
+    return verdict;
+  });
+  Start();
+  RegisterAll();
+  const JobId job = Submit();
+  const JobView paused = Await(job, [](const JobView& view) { return view.state == JobState::kPaused; });
+  EXPECT_THAT(paused.error, HasSubstr("the last 80 groups had no reward to learn from"));
+  EXPECT_THAT(paused.error, HasSubstr("the prompt's answer is not a number"));
+  EXPECT_THAT(paused.waiting_for, HasSubstr("sluice resume"));
+  EXPECT_EQ(paused.events.back().text, paused.error);
+  ASSERT_TRUE(coordinator_->Cancel(job).ok());
+  ExpectSound(*coordinator_->Get(job));
+}
+
+TEST_F(CoordinatorTest, CountsFilteredGroupsAmongTheTied) {
+  spec_.grpo.filter_ties = true;
+  spec_.stop_steps = 1;
+  spec_.staleness.max_versions = 0;
+  // Half of the prompts have the same reward for whatever is answered.
+  scorer_ = std::make_shared<FakeScorer>([](const ScoreItem& item) {
+    Verdict verdict = FakeScorer::JudgeByHash(item);
+    if (item.fields.at("kind") == "even") verdict.value = 1;
+    return verdict;
+  });
+  Start();
+  RegisterAll();
+  const JobView end = AwaitEnd(Submit());
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  const double filtered = static_cast<double>(end.ledger[LedgerColumn::kDroppedFiltered]) / 4;
+  EXPECT_GT(filtered, 0);
+  EXPECT_DOUBLE_EQ(end.last_step.metrics.at("group_ties"), filtered / (filtered + 4));
+  ExpectSound(end);
+}
+
+TEST_F(CoordinatorTest, SaysWhichJobAnotherIsBehind) {
+  Start();
+  const JobId first = Submit();
+  Await(first, [](const JobView& view) { return view.waiting_for == "a learner to register"; });
+  const JobId second = Submit();
+  EXPECT_EQ(coordinator_->Get(second)->waiting_for, "its turn, behind " + first);
+  ASSERT_TRUE(coordinator_->Pause(first).ok());
+  EXPECT_EQ(coordinator_->Get(second)->waiting_for, "its turn, behind " + first + " (paused)");
+  ASSERT_TRUE(coordinator_->Pause(second).ok());
+  EXPECT_EQ(coordinator_->Get(second)->waiting_for, "`sluice resume` (paused)");
+  ASSERT_TRUE(coordinator_->Resume(second).ok());
+  ASSERT_TRUE(coordinator_->Cancel(first).ok());
+  Await(second, [](const JobView& view) { return view.waiting_for == "a learner to register"; });
+}
+
 TEST_F(CoordinatorTest, FailsWhenTheRewardServiceRefusesTheSpec) {
   scorer_->FailScore(absl::InvalidArgumentError("reward.component: bad pattern"));
   Start();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -13,6 +14,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kEventsKept = 100;
+constexpr size_t kDetailBytes = 200;
 
 JobState StateOf(const SchedulerState& s) {
   switch (s.end) {
@@ -31,9 +33,23 @@ JobState StateOf(const SchedulerState& s) {
   return s.plan.warm_start_steps > 0 ? JobState::kWarmingUp : JobState::kRunning;
 }
 
+// What the checker says, as one short line.
+std::string DetailOf(const Verdict& verdict) {
+  std::string detail = verdict.detail;
+  for (const VerdictComponent& component : verdict.components) {
+    if (detail.empty() && component.kind == verdict.kind) detail = component.detail;
+  }
+  if (detail.size() > kDetailBytes) detail = detail.substr(0, kDetailBytes) + "...";
+  for (char& c : detail) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  }
+  return detail;
+}
+
 Judged JudgedOf(const Verdict& verdict) {
   if (verdict.HasReward() && std::isfinite(verdict.value)) return {Judgement::kReward, verdict.value};
-  return {verdict.kind == VerdictKind::kUndecided ? Judgement::kUndecided : Judgement::kInfrastructure, 0};
+  return {verdict.kind == VerdictKind::kUndecided ? Judgement::kUndecided : Judgement::kInfrastructure, 0,
+          DetailOf(verdict)};
 }
 
 }  // namespace
@@ -260,6 +276,7 @@ void JobRun::Apply(absl::Time, const DropGroup& a) {
   while (end != samples_.end() && end->first.group == key) ++end;
   samples_.erase(begin, end);
   summaries_.erase(a.draw);
+  filtered_ += a.column == LedgerColumn::kDroppedFiltered;
   writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
     return tx.DropGroup(job, a.draw, a.column, a.reason);
   });
@@ -282,7 +299,10 @@ StepRecordView JobRun::RecordOf(absl::Time now, const CommitVersion& a) {
     tokens += static_cast<double>(groups.back().tokens);
     summaries_.erase(draw);
   }
-  for (const auto& [name, value] : SummariseBatch(groups, a.policy.version - 1)) record.metrics[name] = value;
+  const int64_t filtered = std::exchange(filtered_, 0);
+  for (const auto& [name, value] : SummariseBatch(groups, a.policy.version - 1, filtered)) {
+    record.metrics[name] = value;
+  }
   record.metrics["wait_seconds"] = absl::ToDoubleSeconds(step_started_ - last_commit_);
   record.metrics.emplace("step_seconds", absl::ToDoubleSeconds(now - step_started_));
   const double seconds = absl::ToDoubleSeconds(now - last_commit_);

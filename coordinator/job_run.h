@@ -86,6 +86,7 @@ class JobRun {
   std::map<SampleRef, ScoredSample> samples_;       // of groups that are not complete
   std::map<Draw, GroupSummary> summaries_;          // of groups that are complete and not trained
   std::map<PolicyVersion, std::string> manifests_;  // of recent versions
+  int64_t filtered_ = 0;                            // groups since the last step that tied and were dropped
   EvaluationSummary evaluation_;
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
   absl::Time last_commit_, step_started_;

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
@@ -31,6 +32,19 @@ std::vector<std::string> FieldsOf(const RewardSpec& reward) {
     }
   }
   return fields;
+}
+
+bool JudgesNumbers(const RewardSpec& reward) {
+  return std::any_of(reward.components.begin(), reward.components.end(), [](const auto& component) {
+    return std::holds_alternative<MathScorerSpec>(component.scorer);
+  });
+}
+
+// Whether it may be a number. The many spellings that the checker reads ("$1,200", "\\frac{3}{4}", "... ####
+// 5") have this in common.
+bool HasDigit(absl::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
 }
 
 // One row of a file, for errors that say where.
@@ -92,7 +106,7 @@ absl::StatusOr<std::string> ChatText(const Row& row, const PromptEncoder& encode
 class PromptFileReader {
  public:
   PromptFileReader(const JobSpec& spec, const PromptEncoder& encoder)
-      : spec_(spec), encoder_(encoder), required_(FieldsOf(spec.reward)) {}
+      : spec_(spec), encoder_(encoder), required_(FieldsOf(spec.reward)), math_(JudgesNumbers(spec.reward)) {}
 
   absl::Status Read(const std::string& file, absl::string_view field, size_t limit, Sha256& hash,
                     std::vector<Prompt>& out) {
@@ -146,6 +160,9 @@ class PromptFileReader {
       if (prompt.fields.count(name) == 0)
         return row.Error(absl::StrCat("the reward needs the field \"", name, "\""));
     }
+    if (math_ && !HasDigit(prompt.fields.at("answer"))) {
+      return row.Error("the reward's math component needs a number in \"answer\", there is no digit in it");
+    }
     prompt.uid = row.object.contains("id") ? TextOf(row.object["id"]) : absl::StrCat("line-", row.line);
     return prompt;
   }
@@ -154,6 +171,7 @@ class PromptFileReader {
   const JobSpec& spec_;
   const PromptEncoder& encoder_;
   const std::vector<std::string> required_;
+  const bool math_;
 };
 
 absl::StatusOr<SupervisedExample> ReadExample(const Row& row, const JobSpec& spec,

@@ -96,14 +96,16 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
     s.by_metric[metric] = MakeGauge(registry, name, help);
   };
   gauge("reward", "sluice_reward", "Mean reward of the last step.");
-  gauge("kl", "sluice_kl_nats", "Mean KL of the last step to the frozen reference.");
+  gauge("kl", "sluice_kl_nats",
+        "Mean KL of the last step: to the frozen reference where kl_coefficient is above 0, "
+        "else to the behaviour policy.");
   gauge("entropy", "sluice_entropy_nats", "Mean entropy of the policy in the last step.");
   gauge("clip_fraction", "sluice_ratio_clip_fraction",
         "Share of tokens whose ratio was clipped in the last step.");
   gauge("completion_tokens", "sluice_completion_tokens", "Mean tokens of a completion in the last step.");
   gauge("staleness_max", "sluice_staleness_versions", "Greatest staleness of a group in the last step.");
   gauge("group_ties", "sluice_group_zero_variance_ratio",
-        "Share of groups of the last step whose rewards all tie.");
+        "Share of the groups completed for the last step whose rewards all tie, filtered ones included.");
   gauge("tokens_per_second", "sluice_tokens_per_second",
         "Completion tokens trained on per second, last step.");
   auto& ledger = prometheus::BuildGauge()

@@ -26,6 +26,10 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
   return plan;
 }
 
+int64_t DropsToPause(const JobPlan& plan) {
+  return std::max(kMinDropsToPause, kStepsOfDropsToPause * plan.groups_per_step);
+}
+
 std::vector<Action> Step(SchedulerState& state, const Event& event) {
   SchedulerStep step(state, event.now);
   std::visit([&](const auto& body) { step.On(body); }, event.body);
@@ -106,6 +110,7 @@ void SchedulerStep::On(const ResumeEvent&) {
   s_.paused = false;
   s_.error.clear();
   s_.learner.failures = 0;
+  s_.drops_in_a_row = 0;
   s_.blocked_since = absl::InfiniteFuture();
   Do(SaveState{});
   Do(Note{"resumed"});
@@ -176,15 +181,24 @@ std::string Sampling(const SchedulerState& s) {
   }
   int64_t ready = 0;
   for (const auto& [key, group] : s.groups) ready += !key.evaluation && group.ready;
-  return absl::StrCat("the groups of step ", s.version + 1, ": ", ready, " of ", s.plan.groups_per_step,
-                      " complete");
+  const int64_t wanted = s.plan.groups_per_step;
+  std::string out = absl::StrCat("the groups of step ", s.version + 1, ": ", std::min(ready, wanted), " of ",
+                                 wanted, " complete");
+  if (ready > wanted) absl::StrAppend(&out, " (", ready - wanted, " ahead)");
+  if (s.drops_since_step > 0) {
+    absl::StrAppend(&out, "; ", s.drops_since_step, s.drops_since_step == 1 ? " group" : " groups",
+                    " dropped since the last step: ", s.last_drop);
+  }
+  return out;
 }
 
 }  // namespace
 
 std::string WaitingFor(const SchedulerState& s) {
   if (s.end != JobEnd::kNone) return "";
-  if (s.paused) return s.error.empty() ? "being resumed" : absl::StrCat("being resumed, after: ", s.error);
+  if (s.paused) {
+    return s.error.empty() ? "`sluice resume` (paused)" : absl::StrCat("`sluice resume`, after: ", s.error);
+  }
   if (!s.learner.alive) return "a learner to register";
   if (s.version >= 0 && s.version < s.plan.stop_steps + 1) {
     if (!AnyAlive(s.rollout)) return "a rollout worker to register";

@@ -69,6 +69,7 @@ struct GroupState {
   PolicyVersion oldest = kNoPolicyVersion;  // oldest version among its spans
   bool ready = false;                       // complete and durable
   uint32_t attempts = 0;                    // so far
+  std::string lost;                         // why a sample of it has no reward, of the last such
   std::vector<SampleSlot> samples;
 };
 
@@ -133,6 +134,9 @@ struct SchedulerState {
   Draw next_draw = 0;
   int64_t evaluated_step = -1;  // last step that was evaluated
   std::map<GroupKey, GroupState> groups;
+  int64_t drops_in_a_row = 0;  // groups with nothing to learn from since one became ready or a resume
+  int64_t drops_since_step = 0;
+  std::string last_drop;                              // why the last of them was dropped
   std::vector<Draw> batch;                            // recorded for version + 1; empty: none
   absl::Time blocked_since = absl::InfiniteFuture();  // the batch waits for due groups only
 
@@ -183,6 +187,7 @@ enum class Judgement { kReward, kUndecided, kInfrastructure };
 struct Judged {
   Judgement judgement = Judgement::kReward;
   double reward = 0;
+  std::string detail = {};  // of the checker, where there is no reward; one line
 };
 struct ScoreEnded {
   uint64_t call = 0;
@@ -285,7 +290,12 @@ using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, 
 // Takes in one event and decides all that can be decided now.
 std::vector<Action> Step(SchedulerState& state, const Event& event);
 
-// What the job waits for now, for people; empty when it ended.
+// After so many groups in a row that failed or were filtered the job pauses: nothing shows that another would
+// do better.
+constexpr int64_t kMinDropsToPause = 64, kStepsOfDropsToPause = 20;
+int64_t DropsToPause(const JobPlan& plan);
+
+// What the job waits for now, for people, to be read after "waiting for"; empty when it ended.
 std::string WaitingFor(const SchedulerState& state);
 
 }  // namespace sluice

@@ -15,6 +15,10 @@ bool IsTransport(const absl::Status& status) {
          absl::IsFailedPrecondition(status) || absl::IsCancelled(status) || absl::IsAborted(status);
 }
 
+std::string WithDetail(const char* reason, const std::string& detail) {
+  return detail.empty() ? reason : absl::StrCat(reason, ": ", detail);
+}
+
 }  // namespace
 
 void SchedulerStep::LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name) {
@@ -107,6 +111,7 @@ void SchedulerStep::RetryOrQuarantine(const SampleRef& ref, SampleSlot& slot) {
     return;
   }
   slot.status = SampleStatus::kGone;
+  s_.groups.at(ref.group).lost = "could not be generated";
   if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, "could not be generated"});
 }
 
@@ -124,6 +129,7 @@ void SchedulerStep::RequeueScores(uint64_t id, bool blame_checker) {
     if (slot.status != SampleStatus::kScoring) continue;
     if (blame_checker && ++slot.judge_failures >= s_.plan.max_attempts) {
       slot.status = SampleStatus::kGone;
+      group->second.lost = "could not be judged";
       if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, "could not be judged"});
       SampleChanged(ref.group);
     } else {
@@ -162,14 +168,15 @@ void SchedulerStep::On(const ScoreEnded& e) {
       slot.reward = judged.reward;
     } else if (judged.judgement == Judgement::kUndecided) {
       slot.status = SampleStatus::kGone;
-      if (!ref.group.evaluation)
-        Do(SettleSample{ref, LedgerColumn::kDroppedFailed, "the checker cannot decide"});
+      group->second.lost = WithDetail("the checker cannot decide", judged.detail);
+      if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kDroppedFailed, group->second.lost});
     } else if (++slot.judge_failures < s_.plan.max_attempts) {
       slot.status = SampleStatus::kGenerated;
       s_.to_score.push_back(ref);
     } else {
       slot.status = SampleStatus::kGone;
-      if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, "the checker failed"});
+      group->second.lost = WithDetail("the checker failed", judged.detail);
+      if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, group->second.lost});
     }
   }
   // After all items, so that a group that is finished by one of them is finished once.
@@ -219,11 +226,13 @@ void SchedulerStep::FinishGroup(const GroupKey& key, GroupState& group) {
     if (slot.status == SampleStatus::kScored) rewards.push_back(slot.reward);
   }
   if (rewards.size() < 2)
-    return Drop(key, LedgerColumn::kDroppedFailed, "fewer than two samples have a reward");
+    return Drop(key, LedgerColumn::kDroppedFailed,
+                WithDetail("fewer than two samples have a reward", group.lost));
   const auto [low, high] = std::minmax_element(rewards.begin(), rewards.end());
   if (s_.plan.filter_ties && *low == *high)
     return Drop(key, LedgerColumn::kDroppedFiltered, "all rewards tie");
   group.ready = true;
+  s_.drops_in_a_row = 0;
   Do(GroupComplete{key});
 }
 
@@ -241,6 +250,21 @@ void SchedulerStep::Drop(const GroupKey& key, LedgerColumn column, const std::st
   std::erase_if(s_.to_score, [&](const SampleRef& ref) { return ref.group == key; });
   s_.groups.erase(key);
   Do(DropGroup{key.draw, column, reason});
+  CountDrop(column, reason);
+}
+
+void SchedulerStep::CountDrop(LedgerColumn column, const std::string& reason) {
+  if (column != LedgerColumn::kDroppedFailed && column != LedgerColumn::kDroppedFiltered) return;
+  ++s_.drops_in_a_row;
+  ++s_.drops_since_step;
+  s_.last_drop = reason;
+  if (ended() || s_.paused || s_.drops_in_a_row < DropsToPause(s_.plan)) return;
+  s_.paused = true;
+  s_.error = absl::StrCat("paused: the last ", s_.drops_in_a_row,
+                          " groups had no reward to learn from; last reason: ", reason,
+                          "; look at the reward and the prompts, `sluice resume` goes on");
+  Do(SaveState{});
+  Do(Note{s_.error});
 }
 
 // Calls are given a little longer than their deadline to say so themselves.

@@ -117,6 +117,7 @@ void SchedulerStep::Commit(const PolicyRef& policy, bool checkpointed) {
   Do(CommitVersion{policy, s_.batch, checkpointed});
   for (Draw draw : s_.batch) s_.groups.erase(GroupKey{false, draw});
   s_.batch.clear();
+  s_.drops_since_step = 0;
   s_.learner.added.clear();
   s_.version = policy.version;
   s_.policy = policy;
@@ -200,7 +201,7 @@ void SchedulerStep::LearnerFailed(const LearnerDone& e) {
   Backoff(now_, learner.not_before, learner.backoff);
   if (absl::IsResourceExhausted(e.status)) {
     s_.paused = true;
-    s_.error = message;
+    s_.error = absl::StrCat(message, "; make room, then `sluice resume`");
     Do(SaveState{});
     return;
   }

@@ -44,6 +44,7 @@ class SchedulerStep {
   void SampleChanged(const GroupKey& key);
   void FinishGroup(const GroupKey& key, GroupState& group);
   void Drop(const GroupKey& key, LedgerColumn column, const std::string& reason);
+  void CountDrop(LedgerColumn column, const std::string& reason);
   void ExpireCalls();
   void Dispatch();
   void DispatchPending();

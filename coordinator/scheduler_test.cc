@@ -356,7 +356,7 @@ TEST_F(SchedulerTest, HandsOutNothingWhilePausedAndGoesOnAfter) {
   CompleteAll(0);
   EXPECT_NE(s_.learner.op, LearnerOp::kStep);
   EXPECT_EQ(All<IssueGroup>().size(), 4u);
-  EXPECT_EQ(WaitingFor(s_), "being resumed");
+  EXPECT_EQ(WaitingFor(s_), "`sluice resume` (paused)");
   if (s_.learner.busy) AnswerLearner();
   Send(ResumeEvent{});
   while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
@@ -405,11 +405,83 @@ TEST_F(SchedulerTest, PausesWhenTheLearnersDiskIsFull) {
   while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
   FailLearner(absl::ResourceExhaustedError("no space left on device"));
   EXPECT_TRUE(s_.paused);
+  EXPECT_NE(s_.error.find("no space left on device; make room, then `sluice resume`"), std::string::npos)
+      << s_.error;
   now_ += absl::Minutes(1);
   Send(ResumeEvent{});
   while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
   AnswerLearner();
   EXPECT_EQ(s_.version, 1);
+}
+
+TEST_F(SchedulerTest, SaysHowManyGroupsAreAhead) {
+  Begin();
+  CompleteAll(0);
+  ScoreAll();
+  ASSERT_EQ(s_.learner.op, LearnerOp::kAddGroups);
+  EXPECT_EQ(WaitingFor(s_), "the groups of step 1: 2 of 2 complete (2 ahead)");
+}
+
+TEST_F(SchedulerTest, PausesWhenNoGroupHasAnythingToLearnFrom) {
+  Begin();
+  const auto drop_until_paused = [&] {
+    for (int64_t i = 0; i < 2 * DropsToPause(s_.plan) && !s_.paused; ++i) {
+      for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, 0);
+      for (const StartScore& score : TakeAll<StartScore>()) {
+        const Judged undecided{Judgement::kUndecided, 0, "\"x\" is not a number"};
+        Send(ScoreEnded{score.call, absl::OkStatus(), std::vector<Judged>(score.items.size(), undecided)});
+        if (s_.drops_since_step == 1) {
+          EXPECT_EQ(
+              WaitingFor(s_),
+              "the groups of step 1: 0 of 2 complete; 1 group dropped since the last step: fewer than two "
+              "samples have a reward: the checker cannot decide: \"x\" is not a number");
+        }
+      }
+    }
+  };
+  drop_until_paused();
+  ASSERT_TRUE(s_.paused);
+  EXPECT_EQ(s_.end, JobEnd::kNone);
+  EXPECT_GE(static_cast<int64_t>(All<DropGroup>().size()), DropsToPause(s_.plan));
+  EXPECT_LE(static_cast<int64_t>(All<DropGroup>().size()), DropsToPause(s_.plan) + 4) << "4 are under way";
+  EXPECT_NE(s_.error.find("the last 64 groups had no reward to learn from; last reason: "), std::string::npos)
+      << s_.error;
+  EXPECT_NE(s_.error.find("\"x\" is not a number"), std::string::npos) << s_.error;
+  EXPECT_EQ(TakeAll<Note>().back().text, s_.error);
+  // Groups that were under way do not pause it a second time.
+  CompleteAll(0);
+  EXPECT_TRUE(TakeAll<Note>().empty());
+  // Resumed, it has the whole bound again; a group with rewards begins the count anew.
+  TakeAll<DropGroup>();
+  Send(ResumeEvent{});
+  EXPECT_TRUE(s_.error.empty());
+  EXPECT_EQ(s_.drops_in_a_row, 0);
+  drop_until_paused();
+  EXPECT_TRUE(s_.paused);
+  EXPECT_GE(static_cast<int64_t>(All<DropGroup>().size()), DropsToPause(s_.plan));
+  EXPECT_LE(static_cast<int64_t>(All<DropGroup>().size()), DropsToPause(s_.plan) + 4) << "4 are under way";
+  Send(ResumeEvent{});
+  Generate(TakeAll<StartGenerate>()[0], 0);
+  ScoreAll(Judgement::kUndecided);
+  EXPECT_GT(s_.drops_in_a_row, 0);
+  Generate(TakeAll<StartGenerate>()[0], 0);
+  ScoreAll();
+  EXPECT_EQ(s_.drops_in_a_row, 0);
+}
+
+TEST_F(SchedulerTest, PausesWhenAllRewardsTieAndTiesAreFiltered) {
+  s_.plan.filter_ties = true;
+  s_.plan.groups_per_step = 5;
+  Begin();
+  for (int64_t i = 0; i < 2 * DropsToPause(s_.plan) && !s_.paused; ++i) {
+    for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, 0);
+    for (const StartScore& score : TakeAll<StartScore>()) {
+      Send(ScoreEnded{score.call, absl::OkStatus(), std::vector<Judged>(score.items.size())});
+    }
+  }
+  EXPECT_TRUE(s_.paused);
+  EXPECT_GE(All<DropGroup>().size(), 100u);  // 20 steps of 5
+  EXPECT_NE(s_.error.find("all rewards tie"), std::string::npos) << s_.error;
 }
 
 TEST_F(SchedulerTest, NeverExceedsTheBoundWhateverTheOrder) {

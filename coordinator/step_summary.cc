@@ -29,7 +29,7 @@ GroupSummary SummariseGroup(const Group& group) {
 }
 
 std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
-                                             PolicyVersion version_before) {
+                                             PolicyVersion version_before, int64_t filtered) {
   std::map<std::string, double> out;
   if (groups.empty()) return out;
   double sum = 0, squares = 0, rewards = 0, completions = 0, tokens = 0, ties = 0, staleness = 0;
@@ -63,7 +63,7 @@ std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& gr
   if (completions > 0) out["completion_tokens"] = tokens / completions;
   out["staleness_max"] = static_cast<double>(stalest);
   out["staleness_mean"] = staleness / count;
-  out["group_ties"] = ties / count;
+  out["group_ties"] = (ties + static_cast<double>(filtered)) / (count + static_cast<double>(filtered));
   return out;
 }
 

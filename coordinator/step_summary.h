@@ -22,9 +22,10 @@ struct GroupSummary {
 GroupSummary SummariseGroup(const Group& group);
 
 // reward, reward_std, reward_<component>, completion_tokens, staleness_max, staleness_mean, group_ties;
-// staleness is counted from `version_before`, the version before the step.
+// staleness is counted from `version_before`, the version before the step. group_ties is the share among the
+// groups and `filtered` more, which were complete and dropped because they tie.
 std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
-                                             PolicyVersion version_before);
+                                             PolicyVersion version_before, int64_t filtered = 0);
 
 class EvaluationSummary {
  public:
