@@ -2,12 +2,15 @@
 // run when it was chosen. main runs it after parsing, so that no command runs inside the parser.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "services/cli/suggestion.h"
 
 namespace sluice::cli {
 
@@ -28,10 +31,25 @@ class CommandLine {
     command->callback([this, options, run] { chosen_ = [options, run] { return run(*options); }; });
   }
 
+  bool Has(const std::string& name) const {
+    const std::vector<std::string> names = Names();
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+  // What to say of a name that is no command.
+  std::string Unknown(const std::string& name) const {
+    return UnknownCommand(name, Names()) + "; sluice --help lists them";
+  }
+
   // Only after parsing chose a command.
   int Run() const { return chosen_(); }
 
  private:
+  std::vector<std::string> Names() const {
+    std::vector<std::string> out;
+    for (const CLI::App* command : app_.get_subcommands(nullptr)) out.push_back(command->get_name());
+    return out;
+  }
+
   CLI::App& app_;
   std::function<int()> chosen_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/strings/str_cat.h"
+
 namespace sluice::cli {
 
 int EditDistance(absl::string_view a, absl::string_view b) {
@@ -31,6 +33,12 @@ std::string Nearest(absl::string_view name, const std::vector<std::string>& cand
     }
   }
   return out;
+}
+
+std::string UnknownCommand(absl::string_view name, const std::vector<std::string>& commands) {
+  const std::string nearest = Nearest(name, commands);
+  return absl::StrCat("there is no command \"", name, "\"",
+                      nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)"));
 }
 
 }  // namespace sluice::cli

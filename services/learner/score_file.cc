@@ -1,12 +1,15 @@
 #include "services/learner/score_file.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
 #include "learner/score.h"
@@ -15,56 +18,94 @@
 namespace sluice {
 namespace {
 
-struct Row {
-  nlohmann::json id;
-  std::vector<int32_t> tokens;
-};
+using Json = nlohmann::json;
 
-absl::StatusOr<Row> ParseRow(absl::string_view line) {
-  nlohmann::json json = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return absl::InvalidArgumentError("not a JSON object");
-  auto id = json.find("id");
-  auto tokens = json.find("tokens");
-  if (id == json.end()) return absl::InvalidArgumentError("the field \"id\" is missing");
-  if (tokens == json.end() || !tokens->is_array())
-    return absl::InvalidArgumentError("\"tokens\" is not a list");
-  Row row;
-  row.id = *id;
-  for (const auto& token : *tokens) {
-    if (!token.is_number_integer() || token < 0 || token > INT32_MAX) {
-      return absl::InvalidArgumentError("\"tokens\" holds what is no token id");
-    }
-    row.tokens.push_back(token.get<int32_t>());
+constexpr int kMaxNesting = 64;
+
+// As `sluice score --path rollout` words it.
+absl::Status Malformed(absl::string_view what) {
+  what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
+  if (absl::ConsumePrefix(&what, "parse error at line 1, ")) {
+    return absl::InvalidArgumentError(absl::StrCat("malformed JSON at ", what));
   }
+  return absl::InvalidArgumentError(absl::StrCat("malformed JSON: ", what));
+}
+
+absl::StatusOr<Json> ParseLine(absl::string_view line) {
+  bool too_deep = false;
+  Json row;
+  try {
+    row = Json::parse(line.begin(), line.end(), [&](int depth, Json::parse_event_t, Json&) {
+      too_deep = too_deep || depth > kMaxNesting;
+      return !too_deep;
+    });
+  } catch (const Json::exception& error) {
+    return Malformed(error.what());
+  }
+  if (too_deep) return absl::InvalidArgumentError("nested too deeply");
+  if (!row.is_object()) return absl::InvalidArgumentError("not a JSON object");
   return row;
+}
+
+absl::StatusOr<std::vector<int32_t>> TokensOf(const Json& row) {
+  const auto tokens = row.find("tokens");
+  if (tokens == row.end()) return absl::InvalidArgumentError("\"tokens\" is missing");
+  if (!tokens->is_array() || tokens->empty())
+    return absl::InvalidArgumentError("\"tokens\" must be a list of at least one token id");
+  std::vector<int32_t> out;
+  for (const Json& token : *tokens) {
+    if (!token.is_number_integer() || token < 0 || token > INT32_MAX) {
+      return absl::InvalidArgumentError(absl::StrCat("\"tokens\" has no token id at place ", out.size()));
+    }
+    out.push_back(token.get<int32_t>());
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<float>> ScoreRow(const absl::StatusOr<Json>& row, TokenScorer& scorer) {
+  if (!row.ok()) return row.status();
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, TokensOf(*row));
+  if (tokens.size() == 1) return std::vector<float>();
+  return scorer.Score(tokens);
 }
 
 }  // namespace
 
-absl::Status ScoreFile(const ScoreFileOptions& options) {
+absl::StatusOr<ScoreFileOutcome> ScoreFile(const ScoreFileOptions& options) {
   SLUICE_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.input));
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<TokenScorer> scorer,
                           TokenScorer::Open(options.model, options.dtype, options.threads));
   std::string out;
+  ScoreFileOutcome outcome;
   int number = 0;
   for (size_t begin = 0; begin < text.size();) {
-    size_t end = std::min(text.find('\n', begin), text.size());
-    absl::string_view line = absl::string_view(text).substr(begin, end - begin);
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const absl::string_view line =
+        absl::StripAsciiWhitespace(absl::string_view(text).substr(begin, end - begin));
     begin = end + 1;
     ++number;
-    if (line.find_first_not_of(" \t\r") == absl::string_view::npos) continue;
-    std::string where = absl::StrCat(options.input, ":", number);
-    auto row = ParseRow(line);
-    if (!row.ok()) return Annotate(row.status(), where);
-    std::vector<float> logprobs;
-    if (row->tokens.size() > 1) {
-      auto scored = scorer->Score(row->tokens);
-      if (!scored.ok()) return Annotate(scored.status(), where);
-      logprobs = *std::move(scored);
+    if (line.empty()) continue;
+    const absl::StatusOr<Json> row = ParseLine(line);
+    const absl::StatusOr<std::vector<float>> logprobs = ScoreRow(row, *scorer);
+    const int index = outcome.rows++;
+    nlohmann::ordered_json result;
+    if (row.ok() && row->contains("id")) {
+      result["id"] = row->at("id");
+    } else if (logprobs.ok()) {
+      result["id"] = index;
     }
-    absl::StrAppend(&out, nlohmann::json{{"id", row->id}, {"logprobs", logprobs}}.dump(), "\n");
+    if (logprobs.ok()) {
+      result["logprobs"] = *logprobs;
+    } else {
+      result["error"] = std::string(logprobs.status().message());
+      result["line"] = number;
+      if (outcome.failed++ == 0)
+        outcome.first_error = Annotate(logprobs.status(), absl::StrCat(options.input, ": line ", number));
+    }
+    absl::StrAppend(&out, result.dump(-1, ' ', false, Json::error_handler_t::replace), "\n");
   }
-  return WriteFileAtomically(options.output, out);
+  SLUICE_RETURN_IF_ERROR(WriteFileAtomically(options.output, out));
+  return outcome;
 }
 
 int ScoreFileMain(int argc, char** argv) {
@@ -84,10 +125,15 @@ int ScoreFileMain(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   options.dtype = dtype == "fp32" ? ModelDtype::kF32 : ModelDtype::kBF16;
-  const absl::Status status = ScoreFile(options);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "sluice-learner: %s\n", std::string(status.message()).c_str());
-  return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ? 2 : 1;
+  const absl::StatusOr<ScoreFileOutcome> outcome = ScoreFile(options);
+  if (!outcome.ok()) {
+    std::fprintf(stderr, "sluice-learner: %s\n", std::string(outcome.status().message()).c_str());
+    return absl::IsInvalidArgument(outcome.status()) || absl::IsNotFound(outcome.status()) ? 2 : 1;
+  }
+  if (outcome->failed == 0) return 0;
+  std::fprintf(stderr, "sluice-learner: %d of %d rows failed; the first: %s\n", outcome->failed,
+               outcome->rows, std::string(outcome->first_error.message()).c_str());
+  return 1;
 }
 
 }  // namespace sluice

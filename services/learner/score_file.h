@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/rl/job_spec.h"
 
 namespace sluice {
@@ -11,15 +12,23 @@ namespace sluice {
 struct ScoreFileOptions {
   std::string model;  // Hugging Face directory
   ModelDtype dtype = ModelDtype::kBF16;
-  std::string input;   // JSON Lines {"id", "tokens"}
-  std::string output;  // JSON Lines {"id", "logprobs"}, in the same order; written whole at the end
+  std::string input;  // JSON Lines {"id", "tokens"}
+  // JSON Lines {"id", "logprobs"} in the same order, or {"id", "error", "line"} for a row that is wrong;
+  // written whole at the end.
+  std::string output;
   int threads = 1;
 };
 
-// INVALID_ARGUMENT names the line. Nothing is written on an error.
-absl::Status ScoreFile(const ScoreFileOptions& options);
+struct ScoreFileOutcome {
+  int rows = 0, failed = 0;
+  absl::Status first_error;  // names the file and the line
+};
 
-// The program: parses the command line, returns the exit code (0 done, 1 failed, 2 wrong usage or input).
+// OK also when some rows failed. Nothing is written on an error, which is one of the model or of a file.
+absl::StatusOr<ScoreFileOutcome> ScoreFile(const ScoreFileOptions& options);
+
+// The program: parses the command line, returns the exit code (0 done, 1 some rows failed, 2 wrong usage or
+// input).
 int ScoreFileMain(int argc, char** argv);
 
 }  // namespace sluice

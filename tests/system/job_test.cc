@@ -175,14 +175,26 @@ TEST_F(JobTest, LearnerScoresAsTheRolloutWorkerDoes) {
   }
 }
 
-TEST_F(JobTest, ScoringRefusesABadRowByItsLineAndWritesNothing) {
-  ASSERT_TRUE(WriteFileAtomically(folder_ / "in", "{\"id\": 1, \"tokens\": [1]}\n\n{\"id\": 2}\n").ok());
-  ServiceProcess learner({BinaryPath("sluice-learner"), "--score-model", folder_ / "model", "--input",
-                          folder_ / "in", "--output", folder_ / "out"},
+TEST_F(JobTest, ScoringTellsABadRowByItsLineAndGoesOn) {
+  ASSERT_TRUE(WriteFileAtomically(folder_ / "in",
+                                  "{\"id\": 1, \"tokens\": [1, 2]}\n\n{\"id\": 2}\n{bad\n"
+                                  "{\"id\": 3, \"tokens\": [1, 99]}\n{\"tokens\": [3]}\n")
+                  .ok());
+  std::vector<std::string> outputs;
+  for (const char* path : {"learner", "rollout"}) {
+    ServiceProcess score({BinaryPath("sluice"), "score", "--path", path, "--model", folder_ / "model",
+                          "--input", folder_ / "in", "--output", folder_ / path},
                          /*serves=*/false);
-  EXPECT_EQ(learner.AwaitExit().ToString(), "exit code 2");
-  EXPECT_THAT(learner.Log(), HasSubstr("in:3: \"tokens\""));
-  EXPECT_FALSE(FileExists(folder_ / "out"));
+    EXPECT_EQ(score.AwaitExit().ToString(), "exit code 1") << score.Log();
+    EXPECT_THAT(score.Log(), HasSubstr("3 of 5 rows failed"));
+    EXPECT_THAT(score.Log(), HasSubstr("in: line 3: \"tokens\" is missing"));
+    outputs.push_back(ReadFile(folder_ / path).value_or("nothing is written"));
+  }
+  EXPECT_EQ(outputs[0], outputs[1]);  // the numbers and the errors, to the letter
+  EXPECT_THAT(outputs[0], HasSubstr("{\"id\":2,\"error\":\"\\\"tokens\\\" is missing\",\"line\":3}\n"));
+  EXPECT_THAT(outputs[0], HasSubstr("malformed JSON at column 2"));
+  EXPECT_THAT(outputs[0], HasSubstr("{\"id\":3,\"error\":\"token 99 is not in the vocabulary"));
+  EXPECT_THAT(outputs[0], HasSubstr("{\"id\":4,\"logprobs\":[]}\n"));
 }
 
 TEST_F(JobTest, GangEndsWhenOneOfItsRanksDies) {

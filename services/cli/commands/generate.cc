@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "core/spec/checkpoint_dir.h"
+#include "core/spec/model_config.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/rows/generate_row.h"
@@ -28,12 +29,15 @@ struct GenerateOptions {
 struct Encoder {
   std::unique_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<const ChatTemplate> chat;  // null: the model has none
+  ModelLimits limits;
 };
 
 absl::StatusOr<Encoder> ReadEncoder(const std::string& model) {
   Encoder out;
   if (model.empty()) return out;
   SLUICE_ASSIGN_OR_RETURN(ModelFiles files, ReadModelFiles(model));
+  const auto config = ParseModelConfig(files["config.json"]);  // what is wrong with it, the worker says
+  if (config.ok()) out.limits = {config->max_positions, config->vocab};
   if (!files.contains("tokenizer.json")) return out;
   SLUICE_ASSIGN_OR_RETURN(out.tokenizer, ParseTokenizer(files["tokenizer.json"]));
   auto chat = ChatTemplate::FromModelFiles(files["tokenizer_config.json"], files["chat_template.jinja"]);
@@ -83,16 +87,18 @@ absl::StatusOr<RowsOutcome> Generate(const GenerateOptions& o) {
   if (state.job.empty()) return absl::FailedPreconditionError("the worker serves no policy yet");
   return ProcessFile(o.input, o.output, kRowsAtOnce,
                      [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
-                       SLUICE_ASSIGN_OR_RETURN(const GenerateRow row, ParseGenerateRow(json, index));
+                       SLUICE_ASSIGN_OR_RETURN(GenerateRow row, ParseGenerateRow(json, index));
                        SLUICE_ASSIGN_OR_RETURN(
                            std::vector<int32_t> tokens,
                            PromptTokens(row, {encoder.tokenizer.get(), encoder.chat.get()}));
+                       SLUICE_RETURN_IF_ERROR(FitToModel(tokens, encoder.limits, row));
                        RolloutRequest request = RequestOf(row, index, std::move(tokens), state.job);
                        request.deadline = absl::Now() + absl::Seconds(o.timeout_seconds);
-                       SLUICE_ASSIGN_OR_RETURN(const std::vector<Trajectory> completions,
-                                               Sample(worker, std::move(request)));
+                       const auto completions = Sample(worker, std::move(request));
+                       if (!completions.ok())
+                         return InRowTerms(completions.status(), own ? own->address() : "");
                        RowResult result;
-                       for (const Trajectory& t : completions) result.rows.push_back(CompletionRow(row, t));
+                       for (const Trajectory& t : *completions) result.rows.push_back(CompletionRow(row, t));
                        return result;
                      });
 }
@@ -107,15 +113,20 @@ void AddGenerateCommand(CommandLine& line) {
       "\"temperature\", \"top_k\",\n"
       "\"top_p\", \"max_tokens\", \"stop\", \"ignore_eos\", \"seed\", \"n\"}; temperature 0 is greedy. "
       "Output, in the same order:\n"
-      "{\"id\", \"text\", \"tokens\", \"logprobs\", \"finish_reason\"}, with \"index\" when n is above 1. A "
-      "prompt gets the\n"
-      "tokenizer's special tokens, a chat those of its template. A row that is wrong gives {\"id\", "
+      "{\"id\", \"text\", \"tokens\", \"logprobs\", \"finish_reason\"}, with \"index\" when n is above 1. "
+      "Defaults: temperature 1, n 1,\n"
+      "max_tokens 128, or what the model's context leaves after the prompt when that is less (where --model "
+      "says how long it is).\n"
+      "\"prompt\" is encoded with the tokenizer's special tokens, as tokenizer(text) of transformers does; "
+      "\"messages\" go through\n"
+      "the chat template, which writes its own; \"tokens\" are taken as they are. A row that is wrong gives "
+      "{\"id\", "
       "\"error\", \"line\"} and\n"
       "exit code 1; the others go on.",
       [](CLI::App& command, GenerateOptions& o) {
         command.add_option("--model", o.model,
                            "Hugging Face directory: a worker of our own serves it; with --endpoint only its "
-                           "tokenizer is used");
+                           "tokenizer and the length of its context are used");
         command.add_option("--endpoint", o.endpoint,
                            "Address of a rollout worker that serves a policy, instead of our own");
         command.add_option("--input", o.input, "JSON Lines")->required();

@@ -6,6 +6,8 @@
 #include "absl/time/clock.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
+#include "core/spec/checkpoint_dir.h"
+#include "core/spec/model_config.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/rows/generate_row.h"
@@ -27,6 +29,15 @@ struct ScoreOptions {
   double timeout_seconds = 3600;
 };
 
+// Of the model's folder; what is wrong with that, the worker says.
+ModelLimits LimitsOf(const std::string& model) {
+  if (model.empty()) return {};
+  auto files = ReadModelFiles(model);
+  if (!files.ok()) return {};
+  const auto config = ParseModelConfig((*files)["config.json"]);
+  return config.ok() ? ModelLimits{config->max_positions, config->vocab} : ModelLimits{};
+}
+
 // The job whose policy the worker serves.
 absl::StatusOr<std::string> ServedJob(const Peer& peer, v1::RolloutService::Stub& stub) {
   ClientCall call(peer, absl::Now() + absl::Seconds(30));
@@ -44,16 +55,19 @@ absl::StatusOr<RowsOutcome> ScoreByRollout(const ScoreOptions& o) {
   SLUICE_ASSIGN_OR_RETURN(const Peer peer, Connect(own ? own->address() : o.endpoint));
   const auto stub = v1::RolloutService::NewStub(peer.channel);
   SLUICE_ASSIGN_OR_RETURN(const std::string job, ServedJob(peer, *stub));
+  const ModelLimits limits = LimitsOf(o.model);
   return ProcessFile(
       o.input, o.output, kRowsAtOnce,
       [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
         SLUICE_ASSIGN_OR_RETURN(const ScoreRow row, ParseScoreRow(json, index));
+        SLUICE_RETURN_IF_ERROR(CheckFits(row, limits));
         v1::ScoreTokensRequest request;
         request.set_job(job);
         request.mutable_tokens()->Add(row.tokens.begin(), row.tokens.end());
         ClientCall call(peer, absl::Now() + absl::Seconds(o.timeout_seconds));
         v1::ScoreTokensResponse response;
-        SLUICE_RETURN_IF_ERROR(call.Result(stub->ScoreTokens(call.context(), request, &response)));
+        const absl::Status scored = call.Result(stub->ScoreTokens(call.context(), request, &response));
+        if (!scored.ok()) return InRowTerms(scored, own ? own->address() : "");
         if (response.logprobs_size() + 1 != static_cast<int>(row.tokens.size())) {
           return call.BadResponse("not one log-probability for each token after the first");
         }
@@ -97,7 +111,9 @@ void AddScoreCommand(CommandLine& line) {
       "{\"id\", \"logprobs\"},\n"
       "log p(token t+1 | tokens 0..t) for each token after the first. --path chooses whose code computes "
       "them: the two must\n"
-      "agree to the last bit on one machine.",
+      "agree to the last bit on one machine. A row that is wrong gives {\"id\", \"error\", \"line\"} and "
+      "exit "
+      "code 1; the others go on.",
       [](CLI::App& command, ScoreOptions& o) {
         command.add_option("--model", o.model, "Hugging Face directory");
         command.add_option("--endpoint", o.endpoint,

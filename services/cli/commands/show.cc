@@ -8,6 +8,7 @@
 #include "services/cli/command.h"
 #include "services/cli/connection.h"
 #include "services/cli/exit_code.h"
+#include "services/cli/job_table.h"
 #include "services/cli/panel.h"
 #include "services/cli/sample_text.h"
 
@@ -39,14 +40,7 @@ int Jobs(const ShowOptions& o) {
     std::cout << ToJson(all, /*pretty=*/true);
     return kDone;
   }
-  std::cout << absl::StrFormat("%-16s%-24s%-12s%14s%10s\n", "job", "name", "state", "step", "reward");
-  for (const v1::Job& job : *jobs) {
-    const auto reward = job.last_step().metrics().find("reward");
-    std::cout << absl::StrFormat(
-        "%-16s%-24s%-12s%14s%10s\n", job.job(), job.spec().name().substr(0, 22), StateName(job.state()),
-        absl::StrCat(job.step(), " / ", job.spec().stop().steps()),
-        reward == job.last_step().metrics().end() ? "-" : absl::StrFormat("%.4g", reward->second));
-  }
+  std::cout << RenderJobs(*jobs);
   return kDone;
 }
 

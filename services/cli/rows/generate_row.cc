@@ -1,8 +1,11 @@
 #include "services/cli/rows/generate_row.h"
 
+#include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/status.h"
 
 namespace sluice::cli {
@@ -12,6 +15,7 @@ using Json = nlohmann::json;
 
 constexpr uint32_t kMaxCompletions = 4096;
 constexpr int32_t kMaxTokens = 1 << 20;
+constexpr int64_t kDefaultMaxTokens = 128;
 
 absl::Status Wrong(absl::string_view field, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("\"", field, "\" ", what));
@@ -92,7 +96,7 @@ absl::Status ReadStops(const Json& row, SamplingParams& sampling) {
 
 absl::Status ReadSampling(const Json& row, SamplingParams& sampling) {
   double temperature = 1, top_p = 1;
-  int64_t top_k = 0, max_tokens = 128;
+  int64_t top_k = 0, max_tokens = kDefaultMaxTokens;
   SLUICE_RETURN_IF_ERROR(ReadNumber(row, "temperature", 0, 100, temperature));
   SLUICE_RETURN_IF_ERROR(ReadNumber(row, "top_p", 1e-6, 1, top_p));
   SLUICE_RETURN_IF_ERROR(ReadInteger(row, "top_k", 0, 1 << 24, top_k));
@@ -106,6 +110,12 @@ absl::Status ReadSampling(const Json& row, SamplingParams& sampling) {
 
 // A JSON that keeps the member's value, or the index.
 Json IdOf(const Json& row, size_t index) { return row.contains("id") ? row["id"] : Json(index); }
+
+absl::Status CheckVocabulary(const std::vector<int32_t>& tokens, int64_t vocab) {
+  const auto outside = std::find_if(tokens.begin(), tokens.end(), [&](int32_t t) { return t >= vocab; });
+  if (vocab == 0 || outside == tokens.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("token ", *outside, " is not in the vocabulary of ", vocab));
+}
 
 const char* NameOf(FinishReason reason) {
   switch (reason) {
@@ -143,6 +153,7 @@ absl::StatusOr<GenerateRow> ParseGenerateRow(const Json& row, size_t index) {
     SLUICE_ASSIGN_OR_RETURN(out.messages, MessagesOf(row["messages"]));
   }
   SLUICE_RETURN_IF_ERROR(ReadSampling(row, out.sampling));
+  out.default_max_tokens = !row.contains("max_tokens") || row["max_tokens"].is_null();
   int64_t n = 1, seed = -1;
   SLUICE_RETURN_IF_ERROR(ReadInteger(row, "n", 1, kMaxCompletions, n));
   SLUICE_RETURN_IF_ERROR(ReadInteger(row, "seed", 0, INT64_MAX, seed));
@@ -177,6 +188,43 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateRow& row, const 
   }
   if (out.empty()) return absl::InvalidArgumentError("the prompt has no tokens");
   return out;
+}
+
+absl::Status FitToModel(const std::vector<int32_t>& tokens, const ModelLimits& limits, GenerateRow& row) {
+  const char* field = row.tokens ? "tokens" : row.messages ? "messages" : "prompt";
+  SLUICE_RETURN_IF_ERROR(CheckVocabulary(tokens, limits.vocab));
+  if (limits.context == 0) return absl::OkStatus();
+  const int64_t left = limits.context - static_cast<int64_t>(tokens.size());
+  if (left < 1) {
+    return Wrong(field,
+                 absl::StrCat("has ", tokens.size(), " tokens and leaves no room in the model's context of ",
+                              limits.context));
+  }
+  int32_t& max_tokens = row.sampling.max_new_tokens;
+  if (row.default_max_tokens) max_tokens = static_cast<int32_t>(std::min<int64_t>(max_tokens, left));
+  if (max_tokens <= left) return absl::OkStatus();
+  return Wrong("max_tokens",
+               absl::StrCat("is ", max_tokens, "; the model's context of ", limits.context, " leaves ", left,
+                            " after the ", tokens.size(), " tokens of \"", field, "\""));
+}
+
+// In the words of the learner's path.
+absl::Status CheckFits(const ScoreRow& row, const ModelLimits& limits) {
+  if (limits.context > 0 && static_cast<int64_t>(row.tokens.size()) > limits.context) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(row.tokens.size(), " tokens exceed the model's ", limits.context, " positions"));
+  }
+  return CheckVocabulary(row.tokens, limits.vocab);
+}
+
+absl::Status InRowTerms(const absl::Status& status, absl::string_view hidden) {
+  std::string text(status.message());
+  if (!hidden.empty() && absl::StartsWith(text, absl::StrCat(hidden, ": "))) text.erase(0, hidden.size() + 2);
+  if (absl::IsInvalidArgument(status)) {
+    absl::StrReplaceAll(
+        {{"prompt_tokens", "prompt"}, {"sampling.max_new_tokens", "max_tokens"}, {"sampling.", ""}}, &text);
+  }
+  return absl::Status(status.code(), text);
 }
 
 nlohmann::ordered_json CompletionRow(const GenerateRow& row, const Trajectory& trajectory) {

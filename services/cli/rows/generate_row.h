@@ -3,7 +3,8 @@
 //   "stop_token_ids",
 //    "ignore_eos", "seed", "n"}  ->  {"id", "index" (when n > 1), "text", "tokens", "logprobs",
 //    "finish_reason"}
-// Defaults: temperature 1, max_tokens 128, n 1, the others off. Unknown fields are errors. Pure.
+// Defaults: temperature 1, max_tokens 128 or what the model's context leaves when that is less, n 1, the
+// others off. Unknown fields are errors. Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct GenerateRow {
   SamplingParams sampling;
   std::optional<uint64_t> seed;
   uint32_t n = 1;
+  bool default_max_tokens = true;  // the row says nothing about it
 };
 
 // A row without "id" has its index, from 0.
@@ -47,6 +49,19 @@ struct TextEncoder {
 // "prompt" gets the special tokens that the tokenizer's post-processor adds (as transformers' tokenizer(text)
 // does); a rendered chat gets none (the template writes them); "tokens" are taken as they are.
 absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateRow& row, const TextEncoder& encoder);
+
+// What config.json says a sequence may be; 0: not known.
+struct ModelLimits {
+  int64_t context = 0, vocab = 0;
+};
+// Makes the default of max_tokens as small as the context needs. INVALID_ARGUMENT, in the row's own terms,
+// when the row does not fit the model.
+absl::Status FitToModel(const std::vector<int32_t>& tokens, const ModelLimits& limits, GenerateRow& row);
+absl::Status CheckFits(const ScoreRow& row, const ModelLimits& limits);
+
+// A worker's refusal in the row's terms: "max_tokens" for sampling.max_new_tokens and so on. `hidden` is an
+// address that means nothing to the user (that of a worker of our own); empty: none.
+absl::Status InRowTerms(const absl::Status& status, absl::string_view hidden);
 
 nlohmann::ordered_json CompletionRow(const GenerateRow& row, const Trajectory& trajectory);
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
@@ -24,6 +25,16 @@ constexpr int kMaxNesting = 64;
 constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 constexpr absl::Duration kProgressEvery = absl::Seconds(5);
 
+// The parser's words without its own name and without its count of lines, which is 1 within a row.
+absl::Status Malformed(absl::string_view what) {
+  what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
+  const absl::string_view place = "parse error at line 1, ";
+  if (absl::ConsumePrefix(&what, place)) {
+    return absl::InvalidArgumentError(absl::StrCat("malformed JSON at ", what));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("malformed JSON: ", what));
+}
+
 absl::StatusOr<Json> ParseRow(absl::string_view line) {
   if (line.size() > kMaxLineBytes) return absl::InvalidArgumentError("the line is longer than 64 MiB");
   bool too_deep = false;
@@ -34,7 +45,7 @@ absl::StatusOr<Json> ParseRow(absl::string_view line) {
       return !too_deep;
     });
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("malformed JSON: ", error.what()));
+    return Malformed(error.what());
   }
   if (too_deep) return absl::InvalidArgumentError("nested too deeply");
   if (!row.is_object()) return absl::InvalidArgumentError("not a JSON object");

@@ -15,6 +15,8 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
@@ -28,6 +30,15 @@ TEST(JsonLinesTest, NumbersLinesAsAnEditorDoes) {
   EXPECT_EQ(lines[3].number, 6u);
   EXPECT_THAT(MessageOf(lines[3].row.status()), HasSubstr("not a JSON object"));
   EXPECT_EQ(lines[4].number, 7u);
+}
+
+TEST(JsonLinesTest, SaysWhereARowIsMalformedWithoutTheParsersName) {
+  const auto lines = ParseJsonLines("{bad\n{\"a\": 1e999}");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_THAT(MessageOf(lines[0].row.status()), StartsWith("malformed JSON at column 2: "));
+  EXPECT_THAT(MessageOf(lines[1].row.status()), StartsWith("malformed JSON: "));
+  for (const JsonLine& line : lines)
+    EXPECT_THAT(MessageOf(line.row.status()), Not(HasSubstr("json.exception")));
 }
 
 TEST(JsonLinesTest, RefusesDeepNesting) {
@@ -167,6 +178,35 @@ TEST(GenerateRowTest, WritesTheIndexOnlyWhenThereAreSeveral) {
             R"({"id":"x","text":"hi","tokens":[3],"logprobs":[-0.5],"finish_reason":"stop"})");
   row.n = 2;
   EXPECT_EQ(CompletionRow(row, t)["index"], 1);
+}
+
+TEST(FitToModelTest, MakesTheDefaultOfMaxTokensWhatTheContextLeaves) {
+  const std::vector<int32_t> tokens(28, 1);
+  const std::pair<int64_t, int32_t> cases[] = {{0, 128}, {1000, 128}, {128, 100}, {29, 1}};
+  for (const auto& [context, expected] : cases) {
+    GenerateRow row = *ParseGenerateRow(json{{"prompt", "a"}}, 0);
+    ASSERT_TRUE(FitToModel(tokens, {context, 0}, row).ok()) << context;
+    EXPECT_EQ(row.sampling.max_new_tokens, expected) << context;
+  }
+}
+
+TEST(FitToModelTest, RefusesInTheRowsTerms) {
+  const std::vector<int32_t> tokens(28, 7);
+  GenerateRow row = *ParseGenerateRow(json{{"prompt", "a"}, {"max_tokens", 128}}, 0);
+  EXPECT_EQ(MessageOf(FitToModel(tokens, {128, 8}, row)),
+            "\"max_tokens\" is 128; the model's context of 128 leaves 100 after the 28 tokens of \"prompt\"");
+  EXPECT_EQ(MessageOf(FitToModel(tokens, {28, 8}, row)),
+            "\"prompt\" has 28 tokens and leaves no room in the model's context of 28");
+  EXPECT_EQ(MessageOf(FitToModel(tokens, {1000, 7}, row)), "token 7 is not in the vocabulary of 7");
+  EXPECT_EQ(MessageOf(CheckFits({1, tokens}, {27, 8})), "28 tokens exceed the model's 27 positions");
+  EXPECT_TRUE(CheckFits({1, tokens}, {28, 8}).ok());
+}
+
+TEST(FitToModelTest, TranslatesAWorkersRefusal) {
+  const absl::Status refused = absl::InvalidArgumentError(
+      "127.0.0.1:9: prompt_tokens (4) and sampling.max_new_tokens (200) do not fit");
+  EXPECT_EQ(MessageOf(InRowTerms(refused, "127.0.0.1:9")), "prompt (4) and max_tokens (200) do not fit");
+  EXPECT_EQ(MessageOf(InRowTerms(refused, "")), "127.0.0.1:9: prompt (4) and max_tokens (200) do not fit");
 }
 
 TEST(ScoreRowTest, NeedsTokens) {

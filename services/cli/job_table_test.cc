@@ -1,0 +1,32 @@
+#include "services/cli/job_table.h"
+
+#include "gtest/gtest.h"
+
+namespace sluice::cli {
+namespace {
+
+v1::Job JobOf(const std::string& id, const std::string& name, int64_t step) {
+  v1::Job job;
+  job.set_job(id);
+  job.set_step(step);
+  job.set_state(v1::RUNNING);
+  job.mutable_spec()->set_name(name);
+  job.mutable_spec()->mutable_stop()->set_steps(150);
+  return job;
+}
+
+TEST(JobTableTest, KeepsColumnsApartWhenIdsAreLong) {
+  v1::Job trained = JobOf("j-1", "a", 12);
+  (*trained.mutable_last_step()->mutable_metrics())["reward"] = 0.25;
+  EXPECT_EQ(RenderJobs({JobOf("arithmetic-20261121-7", "arithmetic", 3), trained}),
+            "job                    name        state        step  reward\n"
+            "arithmetic-20261121-7  arithmetic  RUNNING   3 / 150       -\n"
+            "j-1                    a           RUNNING  12 / 150    0.25\n");
+}
+
+TEST(JobTableTest, HasOnlyTheHeadingWithoutJobs) {
+  EXPECT_EQ(RenderJobs({}), "job  name  state  step  reward\n");
+}
+
+}  // namespace
+}  // namespace sluice::cli
