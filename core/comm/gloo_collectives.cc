@@ -2,12 +2,22 @@
 
 #include <torch/torch.h>
 
+#include <cstdlib>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "core/comm/c10d_collectives.h"
 
 namespace sluice {
+namespace {
+
+// c10d's flight recorder is one per process and is not safe when several groups of one process call it at
+// once (a test's ranks do). It is switched off before its first use; an operator's own setting stays.
+void SwitchOffFlightRecorder() {
+  [[maybe_unused]] static const int once = setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Collectives>> ConnectGloo(const GlooOptions& options, KeyValue* store,
                                                          absl::Time deadline) {
@@ -18,6 +28,7 @@ absl::StatusOr<std::unique_ptr<Collectives>> ConnectGloo(const GlooOptions& opti
     return absl::InvalidArgumentError(
         "Gloo needs an address or the name of an interface to listen on, not both");
   }
+  SwitchOffFlightRecorder();
   try {
     auto gloo = c10d::ProcessGroupGloo::Options::create(TimeLeft(deadline));
     gloo->threads = 1;
