@@ -29,9 +29,9 @@ struct RolloutProcess {
 class RolloutPort final : public RolloutWorker {
  public:
   explicit RolloutPort(std::shared_ptr<RolloutProcess> process) : process_(std::move(process)) {}
-  absl::Status LoadPolicy(const PolicyRef& policy, absl::Time deadline) override {
+  absl::Status LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) override {
     if (process_->dead) return absl::UnavailableError("connection refused");
-    return process_->worker.LoadPolicy(policy, deadline);
+    return process_->worker.LoadPolicy(policy, mode, deadline);
   }
   absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,
                         const std::function<void(Trajectory)>& on_trajectory) override {

@@ -108,7 +108,7 @@ PolicyHandle Engine::policy() const {
 
 // ---- Policies ----
 
-absl::Status Engine::LoadPolicy(const PolicyRef& policy, absl::Time deadline) {
+absl::Status Engine::LoadPolicy(const PolicyRef& policy, SwapMode /*mode*/, absl::Time deadline) {
   if (policy.job.empty()) return absl::InvalidArgumentError("policy.job is empty");
   if (policy.version < 0) return absl::InvalidArgumentError("policy.policy_version is negative");
   if (policy.manifest_hash.size() != 64) {

@@ -59,7 +59,7 @@ class Engine final : public RolloutWorker {
                                                         Clock& clock = Clock::Real());
   ~Engine() override;
 
-  absl::Status LoadPolicy(const PolicyRef& policy, absl::Time deadline) override;
+  absl::Status LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) override;
   // A Hugging Face directory as version 0 of the job "local".
   absl::Status LoadDirectory(const std::string& path, std::optional<DType> dtype = std::nullopt);
   absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,

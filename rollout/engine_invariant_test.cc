@@ -42,7 +42,7 @@ class EngineInvariantTest : public ::testing::Test {
 
   std::unique_ptr<TestEngine> Start(EngineOptions options) {
     auto engine = std::make_unique<TestEngine>(std::move(options));
-    const absl::Status status = (*engine)->LoadPolicy(policy_, absl::InfiniteFuture());
+    const absl::Status status = (*engine)->LoadPolicy(policy_, SwapMode::kFinish, absl::InfiniteFuture());
     EXPECT_TRUE(status.ok()) << status;
     return engine;
   }

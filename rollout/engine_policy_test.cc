@@ -20,7 +20,7 @@ using testing_model::StepClock;
 using testing_model::TestEngine;
 
 absl::Status Load(TestEngine& engine, const PolicyRef& ref) {
-  return engine->LoadPolicy(ref, absl::InfiniteFuture());
+  return engine->LoadPolicy(ref, SwapMode::kFinish, absl::InfiniteFuture());
 }
 
 TEST(EnginePolicyTest, ACorruptTensorIsNamedAndTheOldVersionStays) {
@@ -131,7 +131,7 @@ TEST(EnginePolicyTest, RefusesRefsThatCannotBeFetched) {
   ref = good;
   ref.version = 9;
   EXPECT_TRUE(absl::IsNotFound(Load(engine, ref)));
-  EXPECT_TRUE(absl::IsDeadlineExceeded(engine->LoadPolicy(good, absl::UnixEpoch())));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(engine->LoadPolicy(good, SwapMode::kFinish, absl::UnixEpoch())));
   EngineOptions options = Options();
   options.open_channel = nullptr;
   TestEngine closed(options);

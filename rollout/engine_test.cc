@@ -24,7 +24,7 @@ class EngineTest : public ::testing::Test {
  protected:
   void SetUp() override { policy_ = publisher_.Publish("job", 0); }
   void Load(TestEngine& engine) {
-    const absl::Status status = engine->LoadPolicy(policy_, absl::InfiniteFuture());
+    const absl::Status status = engine->LoadPolicy(policy_, SwapMode::kFinish, absl::InfiniteFuture());
     ASSERT_TRUE(status.ok()) << status;
   }
   Publisher publisher_;

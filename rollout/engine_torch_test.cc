@@ -67,7 +67,7 @@ class EngineTorchTest : public ::testing::TestWithParam<DType> {
   void SetUp() override { policy_ = publisher_.Publish("job", 0, GetParam()); }
   std::unique_ptr<TestEngine> Start(EngineOptions options) {
     auto engine = std::make_unique<TestEngine>(std::move(options));
-    const absl::Status status = (*engine)->LoadPolicy(policy_, absl::InfiniteFuture());
+    const absl::Status status = (*engine)->LoadPolicy(policy_, SwapMode::kFinish, absl::InfiniteFuture());
     EXPECT_TRUE(status.ok()) << status;
     return engine;
   }
@@ -132,7 +132,10 @@ TEST_P(EngineTorchTest, ScoresAreThoseOfTheKernels) {
 
 TEST_P(EngineTorchTest, ANewVersionIsServedToNewGroups) {
   const auto engine = Start(TorchOptions());
-  ASSERT_TRUE((*engine)->LoadPolicy(publisher_.Publish("job", 1, GetParam()), absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(
+      (*engine)
+          ->LoadPolicy(publisher_.Publish("job", 1, GetParam()), SwapMode::kFinish, absl::InfiniteFuture())
+          .ok());
   const auto samples = engine->Sample(Requests()[1]);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_EQ(samples->at(0).spans[0].version, 1);
@@ -193,7 +196,8 @@ class FailingDeviceTest : public ::testing::Test {
     EngineOptions options = Options();
     options.backend = std::make_shared<const FailingBackend>(blocks, forwards);
     auto engine = std::make_unique<TestEngine>(options);
-    const absl::Status status = (*engine)->LoadPolicy(publisher_.Publish("job", 0), absl::InfiniteFuture());
+    const absl::Status status =
+        (*engine)->LoadPolicy(publisher_.Publish("job", 0), SwapMode::kFinish, absl::InfiniteFuture());
     EXPECT_TRUE(status.ok()) << status;
     return engine;
   }

@@ -16,6 +16,7 @@
 
 #include "absl/types/span.h"
 #include "core/base/thread_pool.h"
+#include "core/kernels/attention.h"
 
 namespace sluice::kernels {
 
@@ -44,6 +45,19 @@ class PackedMatrix {
 void Linear(const float* x, int64_t rows, int64_t x_stride, const PackedMatrix& w, const float* bias,
             float* y, int64_t y_stride, ThreadPool* pool);
 
+// Several products in one parallel region, each as Linear computes it: outputs do not overlap. Jobs that read
+// the same x share its conversion. For q, k and v; gate and up; the heads of an absorption; the experts of a
+// layer.
+struct LinearJob {
+  const float* x = nullptr;
+  int64_t rows = 0, x_stride = 0;
+  const PackedMatrix* w = nullptr;
+  const float* bias = nullptr;
+  float* y = nullptr;
+  int64_t y_stride = 0;
+};
+void LinearBatch(absl::Span<const LinearJob> jobs, ThreadPool* pool);
+
 // y = x / sqrt(mean(x^2) + epsilon) * weight, per row of `dim` (Zhang & Sennrich 2019, eq. 4). y may be x.
 void RmsNorm(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight, float epsilon,
              float* y, int64_t y_stride);
@@ -67,7 +81,6 @@ void ApplyRope(float* x, int64_t rows, int64_t row_stride, int64_t heads, int64_
 // cached vectors [latent (c) ; k_pe (dr)], of which the latent is also the value. The cache is in blocks of
 // kBlockTokens rows of width c+dr; block b holds positions [64 b, 64 b + 64). Blocks are combined in rising
 // order with a running maximum.
-constexpr int64_t kBlockTokens = 64;
 struct AttentionRow {
   const float* const* blocks = nullptr;  // blocks[b]: [kBlockTokens, c+dr], row-major
   int64_t length = 0;                    // positions attended to, >= 1 (the row's own position + 1)

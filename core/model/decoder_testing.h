@@ -34,7 +34,7 @@ inline ModelConfig TinyConfig(const TinyModel& model = {}) {
   c.qk_nope_dim = 12;
   c.qk_rope_dim = 8;
   c.v_dim = 10;
-  c.attention_bias = model.attention_bias;
+  c.qkv_bias = c.o_bias = model.attention_bias;
   c.rope_interleaved = model.interleaved;
   c.tied_embeddings = model.tied;
   c.moe_layer.assign(c.layers, model.experts > 0);

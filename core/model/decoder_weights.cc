@@ -125,7 +125,7 @@ absl::Status Packer::Attention(int64_t layer, LayerWeights* out) const {
   SLUICE_RETURN_IF_ERROR(KvB(layer, out));
   SLUICE_RETURN_IF_ERROR(
       Matrix(name("o_proj.weight"), config_.hidden, config_.heads * config_.v_dim, &out->o));
-  if (!config_.attention_bias) return absl::OkStatus();
+  if (!config_.qkv_bias) return absl::OkStatus();
   if (config_.q_lora_rank != 0) {
     SLUICE_RETURN_IF_ERROR(Vector(name("q_a_proj.bias"), config_.q_lora_rank, &out->q_a_bias));
   }

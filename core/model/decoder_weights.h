@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kernels/attention.h"
 #include "core/kernels/kernels.h"
 #include "core/model/decoder.h"
 #include "core/spec/model_config.h"
@@ -33,13 +34,18 @@ struct MoeWeights {
 // Vectors are float32 values of the tensors after rounding to the packing's type.
 struct LayerWeights {
   std::vector<float> input_norm, post_attention_norm;  // [hidden]
-  // Queries: q when there is no compression, else q_a, q_a_norm, q_b.
-  kernels::PackedMatrix q, q_a, q_b;  // [heads (dn+dr), hidden] | [q_lora, hidden], [heads (dn+dr), q_lora]
-  std::vector<float> q_a_norm;        // [q_lora]
-  std::vector<float> q_a_bias;        // [q_lora]; empty without attention_bias
-  kernels::PackedMatrix kv_a;         // [c+dr, hidden]
-  std::vector<float> kv_a_norm;       // [c]
-  std::vector<float> kv_a_bias;       // [c+dr] or empty
+  kernels::PackedMatrix q;  // [heads (dn+dr), hidden]; empty where latent attention compresses its queries
+  // Grouped attention only.
+  kernels::PackedMatrix k, v;                 // [kv_heads (dn+dr), hidden], [kv_heads dv, hidden]
+  std::vector<float> q_bias, k_bias, v_bias;  // empty without qkv_bias
+  std::vector<float> q_norm, k_norm;          // [dn+dr]; empty without qk_norm
+  // Latent attention only.
+  kernels::PackedMatrix q_a, q_b;  // [q_lora, hidden], [heads (dn+dr), q_lora]
+  std::vector<float> q_a_norm;     // [q_lora]
+  std::vector<float> q_a_bias;     // [q_lora]; empty without qkv_bias
+  kernels::PackedMatrix kv_a;      // [c+dr, hidden]
+  std::vector<float> kv_a_norm;    // [c]
+  std::vector<float> kv_a_bias;    // [c+dr] or empty
   // kv_b, split by head: rows [h (dn+dv), + dn) are W_UK, the next dv rows W_UV, each [., c].
   std::vector<kernels::PackedMatrix> w_uk;  // by head: W_UK transposed, [c, dn] (out, in): absorbs q_nope
   std::vector<kernels::PackedMatrix> w_uv;  // by head: [dv, c]
@@ -67,6 +73,9 @@ class DecoderWeights {
   // One row of the embedding as float32.
   void Embed(int32_t token, float* x) const;
 };
+
+// What Attention and the cache of a model's layers look like. Latent: one cached vector [latent ; k_pe].
+kernels::AttentionShape AttentionShapeOf(const ModelConfig& config, DType dtype);
 
 // The routing of a layer; `correction_bias` [experts] or null is borrowed.
 kernels::RouterParams RouterParamsOf(const ModelConfig& config, const float* correction_bias);

@@ -84,7 +84,7 @@ absl::Status Uploader::Attention(const ModelConfig& c, int64_t layer, TorchLayer
   out->w_uk = kv_b.narrow(1, 0, c.qk_nope_dim).contiguous();
   out->w_uv = kv_b.narrow(1, c.qk_nope_dim, c.v_dim).contiguous();
   SLUICE_RETURN_IF_ERROR(Matrix(name + "o_proj.weight", c.hidden, c.heads * c.v_dim, &out->o));
-  if (!c.attention_bias) return absl::OkStatus();
+  if (!c.qkv_bias) return absl::OkStatus();
   if (c.q_lora_rank != 0) {
     SLUICE_RETURN_IF_ERROR(Vector(name + "q_a_proj.bias", {c.q_lora_rank}, &out->q_a_bias));
   }

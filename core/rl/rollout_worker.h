@@ -24,8 +24,22 @@ struct RolloutRequest {
   uint32_t attempt = 0;
   std::vector<int32_t> prompt_tokens;
   SamplingParams sampling;
+  // Completions that another worker began, by key.index: each goes on after its last token with the same
+  // result as if it had never moved. Its spans, log-probabilities and alternatives are taken over.
+  std::vector<Trajectory> begun;
+  // Tokens between reports of progress; 0: none.
+  int32_t progress_every_tokens = 0;
   absl::Time deadline = absl::InfiniteFuture();
 };
+
+// What a new policy means for running sequences: they finish on the version that they started with, or go on
+// with the new one, their caches computed again in chunks (the spans say from which token).
+enum class SwapMode { kFinish, kContinue };
+
+// kPause: nothing is computed after the current step, caches stay, calls wait; kResume ends it. kAbort: ends
+// all calls with ABORTED after reporting their progress. kDrain: takes no new calls (UNAVAILABLE) and returns
+// when the running ones have ended.
+enum class RolloutCommand { kPause, kResume, kAbort, kDrain };
 
 struct RolloutWorkerState {
   JobId job;                                 // whose policy is loaded; empty: none
@@ -33,24 +47,32 @@ struct RolloutWorkerState {
   std::string kernel_path;
   int32_t running = 0, queued = 0;  // sequences
   int64_t tokens_generated = 0;     // since start
+  bool paused = false, draining = false;
 };
 
 class RolloutWorker {
  public:
   virtual ~RolloutWorker() = default;
 
-  // Fetches a policy, checks every hash, then serves it to sequences that start from now on; running ones
-  // finish on the version that they started with. Returns when it is served. Loading what is served already
+  // Fetches a policy, checks every hash, then serves it to sequences that start from now on; `mode` says what
+  // running ones do. Returns when it is served. Loading what is served already
   // is OK and free. DATA_LOSS on a hash mismatch (the old policy stays); ABORTED when a newer version of the
   // job is served already.
-  virtual absl::Status LoadPolicy(const PolicyRef& policy, absl::Time deadline) = 0;
+  virtual absl::Status LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) = 0;
 
-  // Samples all of the request's completions; `on_trajectory` is called once for each as it finishes, never
-  // after the call returned, one call at a time. FAILED_PRECONDITION without a policy of that job;
-  // INVALID_ARGUMENT when the prompt and max_new_tokens do not fit the context; RESOURCE_EXHAUSTED when the
-  // queue is full; DEADLINE_EXCEEDED; CANCELLED. Trajectories handed over before an error are good.
+  // Samples all of the request's completions; `on_trajectory` is called once for each as it finishes, and,
+  // when progress is asked for, with what there is of it (finish_reason kUnspecified) every so many tokens
+  // and before an error; never after the call returned, one call at a time. FAILED_PRECONDITION without a
+  // policy of that job; INVALID_ARGUMENT when the prompt and max_new_tokens do not fit the context;
+  // RESOURCE_EXHAUSTED when the queue is full; DEADLINE_EXCEEDED; CANCELLED. Trajectories handed over before
+  // an error are good.
   virtual absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,
                                 const std::function<void(Trajectory)>& on_trajectory) = 0;
+
+  // Idempotent. DEADLINE_EXCEEDED when it did not happen in time.
+  virtual absl::Status Control(RolloutCommand, absl::Time) {
+    return absl::UnimplementedError("this worker takes no commands");
+  }
 
   virtual absl::StatusOr<RolloutWorkerState> GetState() = 0;
 };

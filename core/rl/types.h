@@ -38,12 +38,24 @@ struct Prompt {
   std::map<std::string, std::string> fields;
 };
 
-// How a completion is sampled. temperature 0 is greedy. top_k 0 and top_p 1 are off.
+// How a completion is sampled. temperature 0 is greedy. top_k 0, top_p 1, min_p 0, repetition_penalty 1 and
+// the other penalties 0 are off. Order: logit_bias, penalties, min_new_tokens, temperature, top-k, top-p,
+// min-p.
 struct SamplingParams {
   float temperature = 1.0f;
   int32_t top_k = 0;
   float top_p = 1.0f;
+  float min_p = 0.0f;  // drops tokens less probable than this share of the most probable one
+  float repetition_penalty =
+      1.0f;  // of tokens in prompt or completion: logit / penalty if positive, else times
+  float presence_penalty = 0.0f;   // subtracted from tokens that are in the completion
+  float frequency_penalty = 0.0f;  // subtracted once for each time
+  std::map<int32_t, float> logit_bias;
   int32_t max_new_tokens = 128;
+  int32_t min_new_tokens =
+      0;  // until then neither end-of-sequence nor stop tokens are sampled, stop texts wait
+  int32_t top_logprobs = 0;             // alternatives reported for each token, at most 20
+  bool record_experts = false;          // report the experts that each token was routed to
   std::vector<int32_t> stop_token_ids;  // besides the model's end-of-sequence tokens
   std::vector<std::string> stop;        // texts that end a completion; kept in the tokens, cut from the text
   bool ignore_eos = false;
@@ -62,14 +74,30 @@ struct VersionSpan {
   friend bool operator==(const VersionSpan&, const VersionSpan&) = default;
 };
 
+// A probable token in the place of a sampled one.
+struct TokenAlternative {
+  int32_t token = 0;
+  float raw_logprob = 0;
+  friend bool operator==(const TokenAlternative&, const TokenAlternative&) = default;
+};
+
+// The experts of the tokens that were fed to the model: the prompt and all of the completion but its last.
+struct RoutedExperts {
+  int32_t moe_layers = 0, per_token = 0;
+  std::vector<uint16_t> ids;  // [fed tokens, moe_layers, per_token], by falling weight; empty: not recorded
+  friend bool operator==(const RoutedExperts&, const RoutedExperts&) = default;
+};
+
 // One completion with what the learner needs to know of how it was sampled.
 struct Trajectory {
   SampleKey key;
   std::vector<int32_t> tokens;  // the completion, a final stop token included
   // Natural log of the probability of each token: under the model at temperature 1 (raw), and under the
-  // distribution sampled from, after temperature, top-k and top-p (processed).
+  // distribution sampled from, after all of SamplingParams (processed).
   std::vector<float> raw_logprobs, processed_logprobs;
-  std::vector<VersionSpan> spans;  // in order, covering all tokens
+  std::vector<VersionSpan> spans;              // in order, covering all tokens
+  std::vector<TokenAlternative> alternatives;  // [tokens, top_logprobs], most probable first
+  RoutedExperts experts;                       // when record_experts
   FinishReason finish_reason = FinishReason::kUnspecified;
   std::string text;  // decoded completion, stop texts cut off
   std::string worker;

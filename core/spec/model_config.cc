@@ -41,7 +41,7 @@ void ReadAttention(JsonFields& in, const nlohmann::json& json, ModelConfig& out)
   out.qk_rope_dim = in.Int("qk_rope_head_dim", 2, kMaxHeadDim);
   if (out.qk_rope_dim % 2 != 0) in.Fail("qk_rope_head_dim", "is odd");
   out.v_dim = in.Int("v_head_dim", 1, kMaxHeadDim);
-  out.attention_bias = in.BoolOr("attention_bias", false);
+  out.qkv_bias = out.o_bias = in.BoolOr("attention_bias", false);
   const bool interleaved = in.BoolOr("rope_interleave", true);
   out.rope_interleaved = IsDeepSeekV2(out) || interleaved;
 }

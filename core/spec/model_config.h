@@ -12,7 +12,7 @@
 
 namespace sluice {
 
-enum class RopeKind { kDefault, kLinear, kYarn };
+enum class RopeKind { kDefault, kLinear, kYarn, kLlama3 };
 
 struct RopeConfig {
   RopeKind kind = RopeKind::kDefault;
@@ -22,7 +22,13 @@ struct RopeConfig {
   double mscale = 0, mscale_all_dim = 0;  // 0: absent
   double attention_factor = 0;            // 0: absent
   bool truncate = true;
+  double low_frequency_factor = 1, high_frequency_factor = 4;  // kLlama3
 };
+
+// Latent: multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), one cached vector for all
+// heads. Grouped: heads / kv_heads query heads share a key and a value head (Ainslie et al. 2023); kv_heads =
+// heads is plain multi-head attention, kv_heads = 1 multi-query.
+enum class AttentionKind { kLatent, kGrouped };
 
 enum class RouterScore { kSoftmax, kSigmoid };
 enum class RouterGroupScore {
@@ -48,10 +54,18 @@ struct ModelConfig {
   int64_t vocab = 0, hidden = 0, layers = 0, heads = 0, intermediate = 0, max_positions = 0;
   double norm_epsilon = 1e-6;
   double latent_norm_epsilon = 1e-6;  // of q_a and kv_a norms: the class default, whatever rms_norm_eps says
-  // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
+  AttentionKind attention = AttentionKind::kLatent;
+  // Of a query head: dn dimensions without position, then dr rotated ones; of a value head: dv. Grouped: dn =
+  // 0 and dr = dv = head_dim.
+  int64_t qk_nope_dim = 0, qk_rope_dim = 0, v_dim = 0;
+  // Latent only.
   int64_t q_lora_rank = 0;  // 0: no query compression
-  int64_t kv_lora_rank = 0, qk_nope_dim = 0, qk_rope_dim = 0, v_dim = 0;
-  bool attention_bias = false;   // biases of q_a, kv_a and o_proj
+  int64_t kv_lora_rank = 0;
+  // Grouped only.
+  int64_t kv_heads = 0;
+  bool qk_norm = false;          // RMSNorm over each head of q and k, before RoPE (Qwen3)
+  bool qkv_bias = false;         // biases of q_a and kv_a (latent) or of q, k and v (grouped)
+  bool o_bias = false;           // bias of o_proj
   bool rope_interleaved = true;  // pairs (2i, 2i+1) rotate; else halves
   RopeConfig rope;
   MoeConfig moe;

@@ -31,16 +31,16 @@ void AddAttention(const ModelConfig& c, const std::string& prefix, TableWriter& 
     out.Add(prefix + "q_proj.weight", {query, c.hidden});
   } else {
     out.Add(prefix + "q_a_proj.weight", {c.q_lora_rank, c.hidden});
-    if (c.attention_bias) out.Add(prefix + "q_a_proj.bias", {c.q_lora_rank});
+    if (c.qkv_bias) out.Add(prefix + "q_a_proj.bias", {c.q_lora_rank});
     out.Add(prefix + "q_a_layernorm.weight", {c.q_lora_rank});
     out.Add(prefix + "q_b_proj.weight", {query, c.q_lora_rank});
   }
   out.Add(prefix + "kv_a_proj_with_mqa.weight", {latent, c.hidden});
-  if (c.attention_bias) out.Add(prefix + "kv_a_proj_with_mqa.bias", {latent});
+  if (c.qkv_bias) out.Add(prefix + "kv_a_proj_with_mqa.bias", {latent});
   out.Add(prefix + "kv_a_layernorm.weight", {c.kv_lora_rank});
   out.Add(prefix + "kv_b_proj.weight", {c.heads * (c.qk_nope_dim + c.v_dim), c.kv_lora_rank});
   out.Add(prefix + "o_proj.weight", {c.hidden, c.heads * c.v_dim});
-  if (c.attention_bias) out.Add(prefix + "o_proj.bias", {c.hidden});
+  if (c.o_bias) out.Add(prefix + "o_proj.bias", {c.hidden});
 }
 
 void AddMixture(const ModelConfig& c, const std::string& prefix, TableWriter& out) {

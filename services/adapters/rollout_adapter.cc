@@ -17,7 +17,7 @@ grpc::ServerUnaryReactor* RolloutAdapter::LoadPolicy(grpc::CallbackServerContext
   return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
     const absl::StatusOr<PolicyRef> policy = FromProto(request->policy());
     if (!policy.ok()) return Within("policy", policy.status());
-    SLUICE_RETURN_IF_ERROR(worker_.LoadPolicy(*policy, call.deadline));
+    SLUICE_RETURN_IF_ERROR(worker_.LoadPolicy(*policy, SwapMode::kFinish, call.deadline));
     response->set_policy_version(policy->version);
     return absl::OkStatus();
   });

@@ -43,7 +43,8 @@ RemoteRolloutWorker::RemoteRolloutWorker(Peer peer, absl::Duration state_timeout
       state_timeout_(state_timeout),
       stub_(v1::RolloutService::NewStub(peer_.channel)) {}
 
-absl::Status RemoteRolloutWorker::LoadPolicy(const PolicyRef& policy, absl::Time deadline) {
+absl::Status RemoteRolloutWorker::LoadPolicy(const PolicyRef& policy, SwapMode /*mode*/,
+                                             absl::Time deadline) {
   v1::LoadPolicyRequest request;
   *request.mutable_policy() = ToProto(policy);
   v1::LoadPolicyResponse response;

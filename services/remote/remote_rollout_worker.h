@@ -16,7 +16,7 @@ class RemoteRolloutWorker final : public RolloutWorker {
  public:
   explicit RemoteRolloutWorker(Peer peer, absl::Duration state_timeout = absl::Seconds(5));
 
-  absl::Status LoadPolicy(const PolicyRef& policy, absl::Time deadline) override;
+  absl::Status LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) override;
   // Also INTERNAL when the peer breaks the protocol: a sample that was not asked for or came twice, or one
   // missing.
   absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,

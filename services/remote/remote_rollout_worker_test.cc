@@ -75,7 +75,7 @@ RolloutRequest SomeRequest() {
 // A worker whose Generate ends only when it is cancelled.
 class EndlessWorker final : public RolloutWorker {
  public:
-  absl::Status LoadPolicy(const PolicyRef&, absl::Time) override { return absl::OkStatus(); }
+  absl::Status LoadPolicy(const PolicyRef&, SwapMode, absl::Time) override { return absl::OkStatus(); }
   absl::Status Generate(const RolloutRequest&, const CancelToken& cancel,
                         const std::function<void(Trajectory)>&) override {
     absl::Notification cancelled;
@@ -129,7 +129,7 @@ TEST(RemoteRolloutWorker, NamesThePeerInItsErrors) {
 
 TEST(RemoteRolloutWorker, HandsOverWhatCameBeforeAnError) {
   RemoteSubject subject;
-  ASSERT_TRUE(subject.worker().LoadPolicy(subject.Publish("job", 0), Soon()).ok());
+  ASSERT_TRUE(subject.worker().LoadPolicy(subject.Publish("job", 0), SwapMode::kFinish, Soon()).ok());
   subject.fake().FailGenerate(absl::ResourceExhaustedError("full"), 1, 1);
   int delivered = 0;
   const absl::Status status =
@@ -160,7 +160,7 @@ TEST(RemoteRolloutWorker, WorksOverARealConnection) {
   (*host)->AddService(&adapter);
   ASSERT_TRUE((*host)->Start().ok());
   RemoteRolloutWorker remote(*Connect((*host)->address()));
-  ASSERT_TRUE(remote.LoadPolicy({"job", 0, "h", "s"}, Soon()).ok());
+  ASSERT_TRUE(remote.LoadPolicy({"job", 0, "h", "s"}, SwapMode::kFinish, Soon()).ok());
   int delivered = 0;
   EXPECT_TRUE(remote.Generate(SomeRequest(), CancelToken(), [&](Trajectory) { ++delivered; }).ok());
   EXPECT_EQ(delivered, 2);

@@ -55,7 +55,7 @@ class RolloutWorkerContract : public ::testing::TestWithParam<RolloutWorkerCase>
   static absl::Time Soon() { return absl::Now() + absl::Minutes(2); }
 
   void Load(const PolicyRef& ref) {
-    const absl::Status status = worker().LoadPolicy(ref, Soon());
+    const absl::Status status = worker().LoadPolicy(ref, SwapMode::kFinish, Soon());
     ASSERT_TRUE(status.ok()) << status;
   }
   RolloutRequest Request(Draw draw = 5) const {
@@ -195,7 +195,7 @@ TEST_P(RolloutWorkerContract, LoadingIsIdempotentAndNeverGoesBack) {
   Load(old);
   Load(current);
   Load(current);
-  EXPECT_EQ(worker().LoadPolicy(old, Soon()).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(worker().LoadPolicy(old, SwapMode::kFinish, Soon()).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(worker().GetState()->version, 4);
   EXPECT_EQ(Sample(Request()).at(0).spans[0].manifest_hash, current.manifest_hash);
 }
@@ -213,7 +213,7 @@ TEST_P(RolloutWorkerContract, ACorruptPolicyIsRefusedAndTheOldOneStays) {
   Load(subject_->Publish("job", 0));
   const std::optional<PolicyRef> corrupt = subject_->PublishCorrupt("job", 1);
   if (!corrupt.has_value()) GTEST_SKIP() << "this subject has no bytes to corrupt";
-  EXPECT_EQ(worker().LoadPolicy(*corrupt, Soon()).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(worker().LoadPolicy(*corrupt, SwapMode::kFinish, Soon()).code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(worker().GetState()->version, 0);
   EXPECT_EQ(Sample(Request()).at(0).spans[0].version, 0);
 }

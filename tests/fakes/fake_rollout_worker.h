@@ -67,7 +67,7 @@ class FakeRolloutWorker final : public RolloutWorker {
     return loads_;
   }
 
-  absl::Status LoadPolicy(const PolicyRef& policy, absl::Time deadline) override {
+  absl::Status LoadPolicy(const PolicyRef& policy, SwapMode /*mode*/, absl::Time deadline) override {
     absl::MutexLock lock(&mu_);
     if (!load_failures_.empty()) {
       absl::Status failure = load_failures_.front();
