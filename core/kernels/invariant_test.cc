@@ -30,6 +30,33 @@ TEST(InvariantTest, LinearRowIsTheSameAloneAndAmongOthersOnAnyThreads) {
   }
 }
 
+TEST(InvariantTest, LinearBatchGivesTheBitsOfLinearForJobsOfAnySizes) {
+  ThreadPool two(2), three(3);
+  const int64_t shapes[][3] = {{1, 530, 700}, {17, 100, 64}, {0, 40, 8}, {64, 96, 300}, {3, 1, 5}};
+  std::vector<PackedMatrix> weights;
+  std::vector<std::vector<float>> xs, ys, biases, alone;
+  for (const auto& [rows, out, in] : shapes) {
+    weights.push_back(PackedMatrix::FromF32(TestValues(out * in, 1).data(), out, in));
+    xs.push_back(TestValues(rows * in, 2));
+    biases.push_back(TestValues(out, 3));
+    alone.emplace_back(rows * out);
+    Linear(xs.back().data(), rows, in, weights.back(), biases.back().data(), alone.back().data(), out,
+           nullptr);
+  }
+  for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &two, &three}) {
+    std::vector<LinearJob> jobs;
+    ys = alone;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const auto& [rows, out, in] = shapes[i];
+      std::fill(ys[i].begin(), ys[i].end(), -7.0f);
+      jobs.push_back({xs[i].data(), rows, in, &weights[i], biases[i].data(), ys[i].data(), out});
+    }
+    LinearBatch(jobs, pool);
+    EXPECT_EQ(ys, alone);
+  }
+  LinearBatch({}, &two);
+}
+
 struct AttentionCase {
   static constexpr int64_t kHeads = 6, kC = 40, kDr = 12, kWidth = kC + kDr, kRows = 64, kTokens = 300;
   AttentionCase() : cache(kTokens, kWidth, 3), q(TestValues(kRows * kHeads * kWidth, 4)) {

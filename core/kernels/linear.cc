@@ -1,5 +1,6 @@
 // Packed weights, and how a Linear is divided among threads.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -55,34 +56,79 @@ PackedMatrix PackedMatrix::FromBF16(const uint16_t* w, int64_t out, int64_t in) 
   return m;
 }
 
+namespace {
+
+// How one job is cut into pieces for threads.
+struct Division {
+  LinearPiece whole;
+  int64_t panels, band, rows_each, parts, first;  // `first`: this job's first piece among all
+};
+
+LinearPiece PieceOf(const Division& d, int64_t i) {
+  LinearPiece piece = d.whole;
+  piece.panel = i / d.parts * d.band;
+  piece.panel_end = std::min(d.panels, piece.panel + d.band);
+  piece.row = i % d.parts * d.rows_each;
+  piece.row_end = std::min(d.whole.row_end, piece.row + d.rows_each);
+  return piece;
+}
+
+// Into about `wanted` pieces. Bands of panels first: a band's weights stay in one core's cache. Rows are
+// divided too when bands are few.
+Division Divide(const LinearJob& job, int64_t wanted) {
+  Division d;
+  d.panels = (job.w->out() + kPanel - 1) / kPanel;
+  d.whole = {job.x,         job.x_stride,
+             job.w->data(), job.w->is_bf16(),
+             job.w->in(),   job.w->out(),
+             job.bias,      job.y,
+             job.y_stride,  0,
+             job.rows,      0,
+             d.panels};
+  d.band = std::max<int64_t>(1, d.panels / wanted / 4) * 4;
+  const int64_t bands = (d.panels + d.band - 1) / d.band;
+  const int64_t row_parts = std::min<int64_t>((wanted + bands - 1) / bands, (job.rows + 11) / 12);
+  d.rows_each = ((job.rows + row_parts - 1) / row_parts + 5) / 6 * 6;
+  d.parts = (job.rows + d.rows_each - 1) / d.rows_each;
+  return d;
+}
+
+int64_t Work(const LinearJob& job) { return job.rows * job.w->in() * job.w->out(); }
+
+}  // namespace
+
 void Linear(const float* x, int64_t rows, int64_t x_stride, const PackedMatrix& w, const float* bias,
             float* y, int64_t y_stride, ThreadPool* pool) {
-  if (rows == 0) return;
+  const LinearJob job = {x, rows, x_stride, &w, bias, y, y_stride};
+  LinearBatch(absl::MakeConstSpan(&job, 1), pool);
+}
+
+void LinearBatch(absl::Span<const LinearJob> jobs, ThreadPool* pool) {
   const KernelTable& kernels = ActiveKernels();
-  const int64_t panels = (w.out() + kPanel - 1) / kPanel;
-  const LinearPiece whole = {x, x_stride, w.data(), w.is_bf16(), w.in(), w.out(), bias,
-                             y, y_stride, 0,        rows,        0,      panels};
-  const int64_t work = rows * w.in() * panels * kPanel;
-  if (pool == nullptr || pool->threads() == 1 || work < 2 * kWorthAThread) {
-    kernels.linear(whole);
-    return;
+  int64_t work = 0;
+  for (const LinearJob& job : jobs) work += Work(job);
+  const bool alone = pool == nullptr || pool->threads() == 1 || work < 2 * kWorthAThread;
+  const int64_t wanted = alone ? 1 : std::min<int64_t>(4 * pool->threads(), work / kWorthAThread);
+  std::vector<Division> divisions;
+  int64_t pieces = 0;
+  for (const LinearJob& job : jobs) {
+    if (job.rows == 0) continue;
+    const double share = static_cast<double>(Work(job)) / static_cast<double>(std::max<int64_t>(1, work));
+    Division d = Divide(job, std::max<int64_t>(1, std::llround(share * static_cast<double>(wanted))));
+    d.first = pieces;
+    pieces += (d.panels + d.band - 1) / d.band * d.parts;
+    divisions.push_back(d);
   }
-  // Bands of panels first: a band's weights stay in one core's cache. Rows are divided too when bands are
-  // few.
-  const int64_t wanted = std::min<int64_t>(4 * pool->threads(), work / kWorthAThread);
-  const int64_t band = std::max<int64_t>(1, panels / wanted / 4) * 4;
-  const int64_t bands = (panels + band - 1) / band;
-  const int64_t row_parts = std::min<int64_t>((wanted + bands - 1) / bands, (rows + 11) / 12);
-  const int64_t rows_each = ((rows + row_parts - 1) / row_parts + 5) / 6 * 6;
-  const int64_t parts = (rows + rows_each - 1) / rows_each;
-  pool->ParallelFor(bands * parts, [&](int64_t i) {
-    LinearPiece piece = whole;
-    piece.panel = i / parts * band;
-    piece.panel_end = std::min(panels, piece.panel + band);
-    piece.row = i % parts * rows_each;
-    piece.row_end = std::min(rows, piece.row + rows_each);
-    kernels.linear(piece);
-  });
+  const auto run = [&](int64_t i) {
+    const auto after = std::upper_bound(divisions.begin(), divisions.end(), i,
+                                        [](int64_t piece, const Division& d) { return piece < d.first; });
+    kernels.linear(PieceOf(*(after - 1), i - (after - 1)->first));
+  };
+  if (alone) {
+    for (int64_t i = 0; i < pieces; ++i) run(i);
+  } else {
+    pool->ParallelFor(pieces, run);
+  }
 }
 
 }  // namespace sluice::kernels
