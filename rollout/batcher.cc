@@ -98,7 +98,7 @@ absl::Status Batcher::Pin(RolloutGroup& group) {
   } else {
     SLUICE_RETURN_IF_ERROR(CheckPromptTokens(group.request.prompt_tokens, 0, *run->policy));
   }
-  const int64_t bytes = BlocksFor(positions) * run->block_floats() * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes = BlocksFor(positions) * run->block_bytes();
   if (bytes > options_.cache_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("a sequence of ", positions, " positions takes ", bytes,
                                                    " bytes of cache; the worker's limit is ",

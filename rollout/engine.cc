@@ -192,9 +192,8 @@ void Engine::Serve(PolicyHandle policy) {
   LogInfo("policy_served",
           {{"job", policy->job}, {"policy_version", policy->version}, {"manifest", policy->manifest_hash}});
   // Shared with the groups that start on it.
-  auto run = std::make_shared<PolicyRun>(std::move(policy), *backend_, &pool_);
-  const int64_t block_bytes = run->block_floats() * static_cast<int64_t>(sizeof(float));
-  metrics_.cache_blocks_capacity.Set(static_cast<double>(options_.cache_bytes / block_bytes));
+  auto run = std::make_shared<PolicyRun>(std::move(policy), next_run_++, *backend_, &pool_);
+  metrics_.cache_blocks_capacity.Set(static_cast<double>(options_.cache_bytes / run->block_bytes()));
   metrics_.policy_version.Set(static_cast<double>(run->policy->version));
   absl::MutexLock lock(&mu_);
   served_.swap(run);  // the old one, if nothing runs on it, is freed after the lock

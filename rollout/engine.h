@@ -3,6 +3,7 @@
 // computed once for all of its members. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -103,6 +104,7 @@ class Engine final : public RolloutWorker {
   std::shared_ptr<PolicyRun> served_ ABSL_GUARDED_BY(mu_);  // shared with the groups that started on it
   std::vector<std::shared_ptr<RolloutGroup>> arrived_ ABSL_GUARDED_BY(mu_);  // shared with their callers
   size_t arrived_sequences_ ABSL_GUARDED_BY(mu_) = 0;
+  std::atomic<uint64_t> next_run_{1};
   uint64_t next_ordinal_ ABSL_GUARDED_BY(mu_) = 0;
   bool loading_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;

@@ -8,22 +8,28 @@ using kernels::kBlockTokens;
 
 CacheBlock BlockPool::Allocate(int64_t floats) {
   const int64_t bytes = floats * static_cast<int64_t>(sizeof(float));
-  CacheBlock memory;
-  std::vector<CacheBlock>& same = free_[floats];
-  if (!same.empty()) {
-    memory = std::move(same.back());
-    same.pop_back();
-  } else {
-    if (held_bytes_ + bytes > limit_bytes_) ReleaseFree(bytes);
-    if (held_bytes_ + bytes > limit_bytes_) return nullptr;
-    memory = backend_->AllocateCache(floats);
-    if (memory == nullptr) return nullptr;
-    held_bytes_ += bytes;
-  }
+  CacheBlock memory = TakeOrMake(floats, bytes);
+  while (memory == nullptr && reclaim_ && reclaim_()) memory = TakeOrMake(floats, bytes);
+  if (memory == nullptr) return nullptr;
   ++used_blocks_;
   used_bytes_ += bytes;
   float* const block = memory.get();
   return CacheBlock(block, [this, floats, memory = std::move(memory)](float*) { Return(memory, floats); });
+}
+
+// A free block of this size, or a new one; null when neither can be had.
+CacheBlock BlockPool::TakeOrMake(int64_t floats, int64_t bytes) {
+  std::vector<CacheBlock>& same = free_[floats];
+  if (!same.empty()) {
+    CacheBlock memory = std::move(same.back());
+    same.pop_back();
+    return memory;
+  }
+  if (held_bytes_ + bytes > limit_bytes_) ReleaseFree(bytes);
+  if (held_bytes_ + bytes > limit_bytes_) return nullptr;
+  CacheBlock memory = backend_->AllocateCache(floats);
+  if (memory != nullptr) held_bytes_ += bytes;
+  return memory;
 }
 
 void BlockPool::Return(CacheBlock memory, int64_t floats) {
@@ -44,6 +50,17 @@ void BlockPool::ReleaseFree(int64_t wanted_bytes) {
 
 int64_t BlocksFor(int64_t positions) { return (positions + kBlockTokens - 1) / kBlockTokens; }
 
+float* SequenceCache::Layer(const CacheBlock& block, int64_t layer) const {
+  return block.get() + layer * kBlockTokens * shape_.width;
+}
+
+void SequenceCache::Replace(int64_t index, CacheBlock block) {
+  for (int64_t l = 0; l < shape_.layers; ++l) {
+    by_layer_[static_cast<size_t>(l)][static_cast<size_t>(index)] = Layer(block, l);
+  }
+  blocks_[static_cast<size_t>(index)] = std::move(block);
+}
+
 void SequenceCache::Append(CacheBlock block) {
   if (by_layer_.empty()) {
     by_layer_.resize(static_cast<size_t>(shape_.layers));
@@ -51,7 +68,7 @@ void SequenceCache::Append(CacheBlock block) {
   }
   for (int64_t l = 0; l < shape_.layers; ++l) {
     std::vector<float*>& pointers = by_layer_[static_cast<size_t>(l)];
-    pointers.push_back(block.get() + l * kBlockTokens * shape_.width);
+    pointers.push_back(Layer(block, l));
     layers_[static_cast<size_t>(l)] = pointers.data();
   }
   blocks_.push_back(std::move(block));

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/kernels/kernels.h"
@@ -29,17 +31,22 @@ class BlockPool {
   // A block of so many floats, content arbitrary; null when the limit would be passed or the device has no
   // memory left. The pool outlives the block.
   CacheBlock Allocate(int64_t floats);
+  // Asked for a block back whenever Allocate has none to give; false: there is none to be had. Outlives the
+  // pool's last Allocate.
+  void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
   const DecoderBackend& backend() const { return *backend_; }
   int64_t limit_bytes() const { return limit_bytes_; }
   int64_t used_blocks() const { return used_blocks_; }
   int64_t used_bytes() const { return used_bytes_; }
 
  private:
+  CacheBlock TakeOrMake(int64_t floats, int64_t bytes);
   void Return(CacheBlock memory, int64_t floats);
   void ReleaseFree(int64_t wanted_bytes);
 
   const DecoderBackend* const backend_;
   const int64_t limit_bytes_;
+  std::function<bool()> reclaim_;
   int64_t held_bytes_ = 0;  // from the system: used and free
   int64_t used_blocks_ = 0, used_bytes_ = 0;
   std::map<int64_t, std::vector<CacheBlock>> free_;  // by size in floats; the backend's memory itself
@@ -64,6 +71,12 @@ class SequenceCache {
   // last one is copied. This cache must be empty. False when the pool has no block left: then nothing
   // changed.
   bool Fork(const SequenceCache& prefix, int64_t positions);
+  // The next kBlockTokens positions are those of a full block that another sequence computed; to be read
+  // only.
+  void Share(CacheBlock block) { Append(std::move(block)); }
+  // The same positions in another block of equal content: lets go of this sequence's own.
+  void Replace(int64_t index, CacheBlock block);
+  const CacheBlock& block(int64_t index) const { return blocks_[static_cast<size_t>(index)]; }
   void Clear();
   int64_t blocks() const { return static_cast<int64_t>(blocks_.size()); }
   // [layers][blocks] -> [kBlockTokens, width]; valid until the next change.
@@ -71,6 +84,7 @@ class SequenceCache {
 
  private:
   void Append(CacheBlock block);
+  float* Layer(const CacheBlock& block, int64_t layer) const;
 
   BlockPool* pool_;
   CacheShape shape_;

@@ -50,16 +50,17 @@ absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& 
 // A policy with the decoder (and its workspace) that runs it. The decoder is used by the engine's thread
 // only.
 struct PolicyRun {
-  // `backend` made the policy's weights.
-  PolicyRun(PolicyHandle handle, const DecoderBackend& backend, ThreadPool* pool)
-      : policy(std::move(handle)), decoder(backend.NewRun(policy->weights, pool)) {}
+  // `backend` made the policy's weights. `ordinal` counts the policies that the engine served.
+  PolicyRun(PolicyHandle handle, uint64_t ordinal, const DecoderBackend& backend, ThreadPool* pool)
+      : policy(std::move(handle)), ordinal(ordinal), decoder(backend.NewRun(policy->weights, pool)) {}
   CacheShape cache_shape() const {
     const ModelConfig& config = policy->config;
     return {config.layers, config.kv_lora_rank + config.qk_rope_dim};
   }
-  // Floats of one cache block: all layers.
-  int64_t block_floats() const { return cache_shape().block_floats(); }
+  // Of one cache block: all layers.
+  int64_t block_bytes() const { return cache_shape().block_floats() * static_cast<int64_t>(sizeof(float)); }
   const PolicyHandle policy;
+  const uint64_t ordinal;
   const std::unique_ptr<DecoderRun> decoder;
 };
 
