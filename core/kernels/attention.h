@@ -53,9 +53,9 @@ void Attention(const AttentionShape& shape, const float* q, absl::Span<const Cac
                float* log_sum_exp, ThreadPool* pool);
 
 // Gradients, for the learner (Dao 2023, section 3.1). d_blocks[r][b] is where the gradient of row r's block b
-// is added, plain float32 [kBlockTokens, kv_heads, key_dim (+ value_dim unless value_in_key)], a position's
-// keys before its values; null: not wanted. Rows are handled in order, so sums into shared blocks have a
-// fixed order. d_q [rows, heads, key_dim] is overwritten.
+// is added, plain float32: for each of kBlockTokens positions the keys [kv_heads, key_dim], then, unless
+// value_in_key, the values [kv_heads, value_dim]; null: not wanted. Rows are handled in order, so sums into
+// shared blocks have a fixed order. d_q [rows, heads, key_dim] is overwritten.
 struct AttentionGradient {
   const float* out = nullptr;          // of the forward
   const float* log_sum_exp = nullptr;  // of the forward

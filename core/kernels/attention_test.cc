@@ -1,103 +1,161 @@
-// Attention and its gradients against the plain twin in float64 and its autograd. Scores are sums of c+dr
-// products and go through exponentials, hence 2e-5 of the size; gradients pass through both, hence 5e-5.
+// Attention and its gradients against the plain twin in float64 and its autograd. Scores are sums of key_dim
+// products and go through exponentials, hence 2e-5 of the size; gradients pass through both, hence 5e-5. With
+// bf16 caches the twin is given what the cache returns; queries and probabilities are rounded to 2^-9 each,
+// hence 1e-2 of the size, which a wrong position or head exceeds by far.
+#include "core/kernels/attention.h"
+
 #include <gtest/gtest.h>
 
-#include "core/kernels/kernels.h"
 #include "core/kernels/reference/reference.h"
 #include "core/kernels/test_values.h"
 
 namespace sluice::kernels {
 namespace {
 
-struct Shape {
-  int64_t heads, c, dr, tokens;
+struct Case {
+  AttentionShape shape;
+  int64_t tokens;
   std::vector<int64_t> lengths;
 };
 
-class AttentionTest : public testing::TestWithParam<Shape> {
+AttentionShape Latent(int64_t heads, int64_t c, int64_t dr) {
+  return {heads, 1, c + dr, c, true, 1.0f / std::sqrt(static_cast<float>(c + dr)), false};
+}
+AttentionShape Grouped(int64_t heads, int64_t kv_heads, int64_t key_dim, int64_t value_dim) {
+  return {heads, kv_heads, key_dim, value_dim, false, 1.0f / std::sqrt(static_cast<float>(key_dim)), false};
+}
+std::vector<Case> Cases() {
+  std::vector<Case> cases = {{Latent(1, 16, 4), 1, {1}},
+                             {Latent(4, 32, 8), 70, {1, 63, 64, 65, 70}},
+                             {Latent(4, 33, 6), 130, {129, 130}},
+                             {Latent(3, 20, 4), 200, {200, 5, 64, 128, 1, 199}},
+                             {Latent(16, 64, 16), 100, {97, 98, 99, 100}},
+                             {Latent(70, 32, 8), 65, {64, 65}},
+                             {Latent(2, 512, 64), 129, {128, 129}},
+                             {Grouped(2, 2, 8, 8), 3, {1, 2, 3}},
+                             {Grouped(9, 3, 64, 64), 200, {198, 199, 200, 63, 64, 65}},
+                             {Grouped(4, 1, 20, 12), 70, {70, 1}},
+                             {Grouped(6, 6, 33, 17), 130, {127, 128, 129, 130}},
+                             {Grouped(8, 2, 128, 128), 66, {64, 65, 66}}};
+  std::vector<Case> both = cases;
+  if (!CachesBF16()) return both;
+  for (Case& c : cases) {
+    c.shape.bf16 = true;
+    both.push_back(c);
+  }
+  return both;
+}
+
+class AttentionTest : public testing::TestWithParam<Case> {
  protected:
   AttentionTest()
-      : shape_(GetParam()),
-        width_(shape_.c + shape_.dr),
-        rows_(shape_.lengths.size()),
-        cache_(shape_.tokens, width_, 21),
-        q_(TestValues(rows_ * shape_.heads * width_, 22)),
-        scale_(1.0f / std::sqrt(static_cast<float>(width_))) {
-    for (const int64_t length : shape_.lengths) attention_.push_back({cache_.block.data(), length});
+      : shape_(GetParam().shape),
+        tokens_(GetParam().tokens),
+        rows_(GetParam().lengths.size()),
+        cache_(shape_, tokens_, 21),
+        q_(TestValues(rows_ * shape_.heads * shape_.key_dim, 23)) {
+    for (const int64_t length : GetParam().lengths) attention_.push_back({cache_.table.data(), length});
+    std::vector<float> keys(cache_.keys.size()), values(tokens_ * shape_.kv_heads * shape_.value_dim);
+    for (int64_t t = 0; t < tokens_; ++t) {
+      CacheLoad(shape_, cache_.blocks[t / kBlockTokens], t % kBlockTokens, &keys[t * cache_.key_width()],
+                &values[t * shape_.kv_heads * shape_.value_dim]);
+    }
+    q64_ = AsTensor(q_, {rows_, shape_.heads, shape_.key_dim});
+    keys64_ = AsTensor(keys, {tokens_, shape_.kv_heads, shape_.key_dim});
+    values64_ = AsTensor(values, {tokens_, shape_.kv_heads, shape_.value_dim});
   }
-  at::Tensor Lengths() const { return torch::tensor(shape_.lengths, at::kLong); }
+  reference::Attended Twin() const {
+    return reference::Attention(q64_, keys64_,
+                                shape_.value_in_key ? keys64_.narrow(2, 0, shape_.value_dim) : values64_,
+                                torch::tensor(GetParam().lengths, at::kLong), shape_.scale);
+  }
+  double Tolerance(double exact) const { return shape_.bf16 ? 1e-2 : exact; }
 
-  Shape shape_;
-  int64_t width_, rows_;
+  AttentionShape shape_;
+  int64_t tokens_, rows_;
   TestCache cache_;
   std::vector<float> q_;
-  float scale_;
-  std::vector<AttentionRow> attention_;
+  std::vector<CachedRow> attention_;
+  at::Tensor q64_, keys64_, values64_;
 };
 
+TEST_P(AttentionTest, CacheReturnsWhatWasStored) {
+  const double tolerance = shape_.bf16 ? 1.0 / 256 : 0;
+  EXPECT_LE(Distance(cache_.keys, keys64_), tolerance);
+  if (!shape_.value_in_key) {
+    EXPECT_LE(Distance(cache_.values, values64_), tolerance);
+  } else {
+    EXPECT_TRUE(values64_.equal(keys64_.narrow(2, 0, shape_.value_dim)));
+  }
+}
+
 TEST_P(AttentionTest, EqualsTwin) {
-  std::vector<float> out(rows_ * shape_.heads * shape_.c), lse(rows_ * shape_.heads);
-  MlaAttention(q_.data(), attention_, shape_.heads, shape_.c, shape_.dr, scale_, out.data(), lse.data(),
-               nullptr);
-  const auto twin =
-      reference::MlaAttention(AsTensor(q_, {rows_, shape_.heads, width_}),
-                              AsTensor(cache_.values, {shape_.tokens, width_}), Lengths(), shape_.c, scale_);
-  EXPECT_LT(Distance(out, twin.out), 2e-5);
-  EXPECT_LT(Distance(lse, twin.log_sum_exp), 2e-5);
+  std::vector<float> out(rows_ * shape_.heads * shape_.value_dim), lse(rows_ * shape_.heads);
+  Attention(shape_, q_.data(), attention_, out.data(), lse.data(), nullptr);
+  const auto twin = Twin();
+  EXPECT_LT(Distance(out, twin.out), Tolerance(2e-5));
+  EXPECT_LT(Distance(lse, twin.log_sum_exp), Tolerance(2e-5));
 }
 
 TEST_P(AttentionTest, GradientsEqualAutogradOfTwin) {
-  const int64_t heads = shape_.heads, c = shape_.c;
-  std::vector<float> out(rows_ * heads * c), lse(rows_ * heads), d_q(q_.size(), 99.0f);
-  MlaAttention(q_.data(), attention_, heads, c, shape_.dr, scale_, out.data(), lse.data(), nullptr);
-  const std::vector<float> d_out = TestValues(out.size(), 23);
-  std::vector<float> d_memory(cache_.memory.size(), 1.0f);  // gradients are added to what is there
+  std::vector<float> out(rows_ * shape_.heads * shape_.value_dim), lse(rows_ * shape_.heads);
+  std::vector<float> d_q(q_.size(), 99.0f);
+  Attention(shape_, q_.data(), attention_, out.data(), lse.data(), nullptr);
+  const std::vector<float> d_out = TestValues(out.size(), 24);
+  const int64_t width = cache_.key_width() + cache_.value_width();
+  std::vector<float> d_memory(cache_.blocks.size() * kBlockTokens * width, 1.0f);  // added to what is there
   std::vector<float*> d_block;
-  for (size_t b = 0; b < cache_.block.size(); ++b) d_block.push_back(&d_memory[b * kBlockTokens * width_]);
+  for (size_t b = 0; b < cache_.blocks.size(); ++b) d_block.push_back(&d_memory[b * kBlockTokens * width]);
   const std::vector<float* const*> d_blocks(rows_, d_block.data());
   ThreadPool pool(2);
-  MlaAttentionBackward(q_.data(), attention_, d_blocks, heads, c, shape_.dr, scale_, out.data(), lse.data(),
-                       d_out.data(), d_q.data(), &pool);
-  const at::Tensor q = AsTensor(q_, {rows_, heads, width_}).requires_grad_();
-  const at::Tensor cache = AsTensor(cache_.values, {shape_.tokens, width_}).requires_grad_();
-  (reference::MlaAttention(q, cache, Lengths(), c, scale_).out * AsTensor(d_out, {rows_, heads, c}))
-      .sum()
-      .backward();
-  EXPECT_LT(Distance(d_q, q.grad()), 5e-5);
-  d_memory.resize(shape_.tokens * width_);
-  EXPECT_LT(Distance(d_memory, cache.grad() + 1), 5e-5);
+  AttentionBackward(shape_, q_.data(), attention_,
+                    {out.data(), lse.data(), d_out.data(), d_blocks, d_q.data()}, &pool);
+  q64_.requires_grad_();
+  keys64_.requires_grad_();
+  values64_.requires_grad_();
+  (Twin().out * AsTensor(d_out, {rows_, shape_.heads, shape_.value_dim})).sum().backward();
+  EXPECT_LT(Distance(d_q, q64_.grad()), Tolerance(5e-5));
+  d_memory.resize(tokens_ * width);
+  at::Tensor d_twin = keys64_.grad().flatten(1);
+  if (!shape_.value_in_key) d_twin = at::cat({d_twin, values64_.grad().flatten(1)}, 1);
+  EXPECT_LT(Distance(d_memory, d_twin + 1), Tolerance(5e-5));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
-                         testing::Values(Shape{1, 16, 4, 1, {1}}, Shape{4, 32, 8, 70, {1, 63, 64, 65, 70}},
-                                         Shape{4, 33, 6, 130, {129, 130}},
-                                         Shape{3, 20, 4, 200, {200, 5, 64, 128, 1, 199}},
-                                         Shape{16, 64, 16, 100, {97, 98, 99, 100}},
-                                         Shape{70, 32, 8, 65, {64, 65}}, Shape{2, 512, 64, 129, {128, 129}}));
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest, testing::ValuesIn(Cases()));
 
 TEST(AttentionBackwardTest, SkipsBlocksWithoutAGradient) {
-  const int64_t c = 16, dr = 8, width = 24;
-  TestCache cache(100, width, 1);
-  const std::vector<float> q = TestValues(2 * width, 2), d_out = TestValues(2 * c, 3);
-  std::vector<float> out(2 * c), lse(2), d_q(2 * width), second(kBlockTokens * width, 0.0f);
-  const std::vector<AttentionRow> rows = {{cache.block.data(), 100}};
-  MlaAttention(q.data(), rows, 2, c, dr, 0.2f, out.data(), lse.data(), nullptr);
+  const AttentionShape shape = Grouped(2, 1, 24, 16);
+  TestCache cache(shape, 100, 1);
+  const std::vector<float> q = TestValues(2 * 24, 2), d_out = TestValues(2 * 16, 3);
+  std::vector<float> out(2 * 16), lse(2), d_q(2 * 24), second(kBlockTokens * 40, 0.0f);
+  const std::vector<CachedRow> rows = {{cache.table.data(), 100}};
+  Attention(shape, q.data(), rows, out.data(), lse.data(), nullptr);
   const std::vector<float*> blocks = {nullptr, second.data()};
   const std::vector<float* const*> d_blocks = {blocks.data()};
-  MlaAttentionBackward(q.data(), rows, d_blocks, 2, c, dr, 0.2f, out.data(), lse.data(), d_out.data(),
-                       d_q.data());
+  AttentionBackward(shape, q.data(), rows, {out.data(), lse.data(), d_out.data(), d_blocks, d_q.data()},
+                    nullptr);
   EXPECT_NE(second[0], 0.0f);
-  EXPECT_EQ(second[36 * width], 0.0f);  // position 100 is not attended to
+  EXPECT_NE(second[35 * 40 + 39], 0.0f);
+  EXPECT_EQ(second[36 * 40], 0.0f);  // position 100 is not attended to
 }
 
 TEST(AttentionTest, ShowsNanOfAnAttendedPosition) {
-  TestCache cache(3, 24, 1);
-  cache.memory[30] = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> q = TestValues(24, 2);
-  std::vector<float> out(16);
-  const std::vector<AttentionRow> rows = {{cache.block.data(), 3}};
-  MlaAttention(q.data(), rows, 1, 16, 8, 1.0f, out.data(), nullptr, nullptr);
-  EXPECT_TRUE(std::isnan(out[0]));
+  for (const bool bf16 : {false, CachesBF16()}) {
+    for (AttentionShape shape : {Latent(1, 16, 8), Grouped(2, 2, 16, 16)}) {
+      shape.bf16 = bf16;
+      TestCache cache(shape, 3, 1);
+      cache.keys[cache.key_width() + 6] = std::numeric_limits<float>::quiet_NaN();
+      cache.Store(1);
+      const std::vector<float> q = TestValues(3 * shape.heads * shape.key_dim, 2);
+      std::vector<float> out(3 * shape.heads * 16);
+      const std::vector<CachedRow> rows = {
+          {cache.table.data(), 1}, {cache.table.data(), 2}, {cache.table.data(), 3}};
+      Attention(shape, q.data(), rows, out.data(), nullptr, nullptr);
+      EXPECT_FALSE(std::isnan(out[0]));  // does not attend to it
+      EXPECT_TRUE(std::isnan(out[shape.heads * 16]));
+      EXPECT_TRUE(std::isnan(out[2 * shape.heads * 16]));
+    }
+  }
 }
 
 }  // namespace

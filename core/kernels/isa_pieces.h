@@ -24,7 +24,7 @@ void LogSoftmaxSumsIsa(const float* logits, int64_t vocab, float inverse_tempera
                        float* weighted);
 float DotIsa(const float* a, const float* b, int64_t n);
 void AttentionIsa(const AttentionGroup& group, float* out, float* log_sum_exp, float* scratch);
-void AttentionBackwardBlockIsa(const AttentionBackwardGroup& group, int64_t b, float* d_block,
+void AttentionBackwardBlockIsa(const AttentionBackwardGroup& group, int64_t b, const BlockGradient* gradient,
                                float* d_scores, float* scratch);
 void AttentionBackwardQueriesIsa(const AttentionGroup& group, int64_t row, int64_t row_end,
                                  const float* d_scores, float* d_q, float* scratch);

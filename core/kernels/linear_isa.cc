@@ -33,9 +33,7 @@ KernelTable Table() {
           SoftmaxIsa,
           LogSoftmaxSumsIsa,
           DotIsa,
-          AttentionIsa,
-          AttentionBackwardBlockIsa,
-          AttentionBackwardQueriesIsa};
+          {AttentionIsa, AttentionBackwardBlockIsa, AttentionBackwardQueriesIsa}};
 }
 
 }  // namespace sluice::kernels::SLUICE_ISA

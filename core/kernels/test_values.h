@@ -36,17 +36,41 @@ inline double Distance(const std::vector<float>& kernel, const at::Tensor& twin)
   return (mine - twin).abs().max().item<double>() / (size > 1 ? size : 1);
 }
 
-// A cache of blocks with `tokens` positions; memory after them is NaN, which must never be read into a
+// A cache of blocks with `tokens` positions. What was not stored is NaN, which must never be read into a
 // result.
 struct TestCache {
-  TestCache(int64_t tokens, int64_t width, uint32_t seed) : values(TestValues(tokens * width, seed)) {
-    const int64_t blocks = (tokens + kBlockTokens - 1) / kBlockTokens;
-    memory.resize(blocks * kBlockTokens * width, std::numeric_limits<float>::quiet_NaN());
-    std::copy(values.begin(), values.end(), memory.begin());
-    for (int64_t b = 0; b < blocks; ++b) block.push_back(memory.data() + b * kBlockTokens * width);
+  TestCache(const AttentionShape& shape, int64_t tokens, uint32_t seed)
+      : shape(shape),
+        keys(TestValues(tokens * shape.kv_heads * shape.key_dim, seed)),
+        values(shape.value_in_key ? std::vector<float>()
+                                  : TestValues(tokens * shape.kv_heads * shape.value_dim, seed + 1)) {
+    const int64_t bytes = CacheBlockBytes(shape), count = (tokens + kBlockTokens - 1) / kBlockTokens;
+    memory.resize(count * bytes / sizeof(Line));
+    for (Line& line : memory)
+      std::fill(line.floats, line.floats + 16, std::numeric_limits<float>::quiet_NaN());
+    for (int64_t b = 0; b < count; ++b)
+      blocks.push_back(reinterpret_cast<std::byte*>(memory.data()) + b * bytes);
+    table.assign(blocks.begin(), blocks.end());
+    for (int64_t t = 0; t < tokens; ++t) Store(t);
   }
-  std::vector<float> values, memory;  // [tokens, width], [blocks * 64, width]
-  std::vector<const float*> block;
+  TestCache(const TestCache&) = delete;
+  TestCache& operator=(const TestCache&) = delete;
+
+  int64_t key_width() const { return shape.kv_heads * shape.key_dim; }
+  int64_t value_width() const { return shape.value_in_key ? 0 : shape.kv_heads * shape.value_dim; }
+  void Store(int64_t t) {
+    CacheStore(shape, &keys[t * key_width()], values.empty() ? nullptr : &values[t * value_width()],
+               t % kBlockTokens, blocks[t / kBlockTokens]);
+  }
+
+  struct alignas(64) Line {
+    float floats[16];
+  };
+  AttentionShape shape;
+  std::vector<float> keys, values;  // [tokens, kv_heads, key_dim], [tokens, kv_heads, value_dim]
+  std::vector<Line> memory;
+  std::vector<std::byte*> blocks;
+  std::vector<const std::byte*> table;  // the same, for CachedRow
 };
 
 }  // namespace sluice::kernels

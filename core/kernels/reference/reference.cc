@@ -38,14 +38,21 @@ at::Tensor ApplyRope(const at::Tensor& x, const Rotation& rotation, bool interle
   return at::cat({a * cos - b * sin, b * cos + a * sin}, -1);
 }
 
-Attention MlaAttention(const at::Tensor& q, const at::Tensor& cache, const at::Tensor& lengths, int64_t c,
-                       double scale) {
-  const at::Tensor positions = at::arange(cache.size(0), lengths.options());
+Attended Attention(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
+                   const at::Tensor& lengths, double scale) {
+  const int64_t heads = q.size(1) / keys.size(1);  // that read one kv head
+  const at::Tensor k = keys.repeat_interleave(heads, 1), v = values.repeat_interleave(heads, 1);
+  const at::Tensor positions = at::arange(keys.size(0), lengths.options());
   const at::Tensor hidden =
       (positions.unsqueeze(0) >= lengths.unsqueeze(1)).unsqueeze(1);  // [rows, 1, tokens]
-  const at::Tensor scores = at::einsum("rhw,tw->rht", {q, cache}) * scale;
+  const at::Tensor scores = at::einsum("rhw,thw->rht", {q, k}) * scale;
   const at::Tensor masked = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  return {at::einsum("rht,tc->rhc", {masked.softmax(-1), cache.narrow(1, 0, c)}), masked.logsumexp(-1)};
+  return {at::einsum("rht,thc->rhc", {masked.softmax(-1), v}), masked.logsumexp(-1)};
+}
+
+Attended MlaAttention(const at::Tensor& q, const at::Tensor& cache, const at::Tensor& lengths, int64_t c,
+                      double scale) {
+  return Attention(q, cache.unsqueeze(1), cache.narrow(1, 0, c).unsqueeze(1), lengths, scale);
 }
 
 Routing Route(const at::Tensor& logits, const RouterParams& params, const at::Tensor& correction_bias) {

@@ -30,13 +30,17 @@ Rotation RopeCosSin(const at::Tensor& positions, const at::Tensor& inverse_frequ
 // x [rows, ..., dim]; the result has first halves, then second halves.
 at::Tensor ApplyRope(const at::Tensor& x, const Rotation& rotation, bool interleaved);
 
-// q [rows, heads, c+dr], cache [tokens, c+dr]; row r attends to the first lengths[r] positions. out [rows,
-// heads, c].
-struct Attention {
+// q [rows, heads, key_dim], keys [tokens, kv_heads, key_dim], values [tokens, kv_heads, value_dim]; head h
+// reads kv head h / (heads / kv_heads), row r the first lengths[r] positions. out [rows, heads, value_dim],
+// log_sum_exp [rows, heads].
+struct Attended {
   at::Tensor out, log_sum_exp;
 };
-Attention MlaAttention(const at::Tensor& q, const at::Tensor& cache, const at::Tensor& lengths, int64_t c,
-                       double scale);
+Attended Attention(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
+                   const at::Tensor& lengths, double scale);
+// One kv head whose values are the first c dimensions of its keys: cache [tokens, c+dr].
+Attended MlaAttention(const at::Tensor& q, const at::Tensor& cache, const at::Tensor& lengths, int64_t c,
+                      double scale);
 
 // logits [rows, experts] -> ids [rows, k] (int64) by falling weight, weights [rows, k].
 struct Routing {
