@@ -29,6 +29,8 @@ Group SomeGroup() {
     sample.trajectory.text = "completion";
     sample.trajectory.worker = "rollout-0";
     sample.trajectory.attempt = 2;
+    sample.trajectory.alternatives = {{5, -0.5f}, {6, -1.25f}};
+    sample.trajectory.experts = {1, 2, {0, 65535, 3, 4, 5, 6, 7, 8}};
     sample.verdict.kind = i == 2 ? VerdictKind::kUndecided : VerdictKind::kCorrect;
     sample.verdict.value = i;
     sample.verdict.components = {{"answer", VerdictKind::kGraded, 0.5 + i, 2, "detail"}};
@@ -45,8 +47,34 @@ TEST(GroupCodec, ReadsBackEverything) {
   EXPECT_EQ(EncodeGroup(*read), EncodeGroup(group));
   EXPECT_EQ(read->prompt.fields, group.prompt.fields);
   EXPECT_EQ(read->samples[1].trajectory.spans, group.samples[1].trajectory.spans);
+  EXPECT_EQ(read->samples[1].trajectory.alternatives, group.samples[1].trajectory.alternatives);
+  EXPECT_EQ(read->samples[1].trajectory.experts, group.samples[1].trajectory.experts);
   EXPECT_EQ(read->samples[1].verdict.components[0].value, 1.5);
   EXPECT_EQ(read->samples[2].advantage, -1.5);
+}
+
+// As the first release wrote it: one prompt token, one sample of one token with one span.
+TEST(GroupCodec, ReadsTheFormatBeforeAlternatives) {
+  const auto number = [](auto value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  const auto text = [&](const std::string& value) {
+    return number(static_cast<uint32_t>(value.size())) + value;
+  };
+  const std::string one = number(uint32_t{1}), none = number(uint32_t{0});
+  const std::string trajectory = number(uint64_t{7}) + none + one + number(int32_t{5}) + one + number(-0.5f) +
+                                 one + number(-0.5f) + one + number(int32_t{0}) + number(int32_t{1}) +
+                                 number(int64_t{3}) + text("hash") + text("cpu") +
+                                 number(FinishReason::kStop) + text("five") + text("worker") + none;
+  const std::string verdict = number(VerdictKind::kCorrect) + number(1.0) + none + text("") + number(0.25);
+  const std::string group = one + number(uint64_t{7}) + text("uid") + text("prompt") + one +
+                            number(int32_t{1}) + none + one + trajectory + verdict + number(0.5);
+  const auto read = DecodeGroup(group);
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->samples.size(), 1u);
+  EXPECT_EQ(read->samples[0].trajectory.text, "five");
+  EXPECT_TRUE(read->samples[0].trajectory.alternatives.empty());
+  EXPECT_EQ(read->samples[0].advantage, 0.5);
 }
 
 TEST(GroupCodec, RefusesEveryTruncation) {
@@ -64,7 +92,8 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.model = {"/model", ModelDtype::kF32};
   spec.prompts = {"/p", PromptTemplate::kChat, 77};
   spec.sampling.group_size = 5;
-  spec.sampling.params = {0.7f, 3, 0.9f, 33, {4, 5}, {"</a>"}, true};
+  spec.sampling.params = {0.7f, 3, 0.9f, 0.1f, 1.5f,   -1,       2,   {{7, -3.5f}},
+                          33,   2, 5,    true, {4, 5}, {"</a>"}, true};
   spec.reward.components = {{"m", 1, MathScorerSpec{}},
                             {"r", 0.5, RegexScorerSpec{"<a>.*"}},
                             {"e", 2, ExpressionScorerSpec{}},
@@ -72,7 +101,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.grpo = {0.1, 0.3, 0.01, 0.02, false, Aggregation::kSequenceMeanTokenSum, true};
   spec.optimizer = {1e-3, 0.8, 0.95, 1e-6, 0.1, 9, ScheduleKind::kCosine, 0.2, 0.5};
   spec.batch = {6, 1000};
-  spec.staleness = {4, OnDeadline::kWait};
+  spec.staleness = {4, OnDeadline::kWait, SwapMode::kContinue};
   spec.evaluation = {"/e", 3, 4, 5};
   spec.checkpoint = {7, 8};
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
@@ -87,6 +116,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->sampling.params, spec.sampling.params);
   EXPECT_EQ(std::get<LengthScorerSpec>(read->reward.components[3].scorer).hard_limit, 20);
   EXPECT_EQ(read->staleness.on_deadline, OnDeadline::kWait);
+  EXPECT_EQ(read->staleness.on_new_version, SwapMode::kContinue);
   EXPECT_EQ(read->timeout.max_attempts, 5);
   EXPECT_EQ(SpecFromJson("{").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SpecFromJson(R"({"name": 3, "reward": []})").status().code(), absl::StatusCode::kDataLoss);

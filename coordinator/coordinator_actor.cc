@@ -354,8 +354,9 @@ void CoordinatorImpl::Start(const StartScore& a) {
 void CoordinatorImpl::Start(const StartLoad& a) {
   auto member = fleet_.Find(a.worker);
   if (!member.ok() || member->rollout == nullptr) return;
-  control_pool_.Run([this, inbox = inbox_, port = member->rollout, a, number = run_number_] {
-    const absl::Status status = port->LoadPolicy(a.policy, SwapMode::kFinish, a.deadline);
+  control_pool_.Run([this, inbox = inbox_, port = member->rollout, a,
+                     mode = run_->row().view.spec.staleness.on_new_version, number = run_number_] {
+    const absl::Status status = port->LoadPolicy(a.policy, mode, a.deadline);
     inbox->PostData([this, a, status, number] {
       if (run_ == nullptr || run_number_ != number) return;
       run_->Handle({options_.clock->Now(), PolicyLoaded{a.worker, a.epoch, a.policy.version, status}});

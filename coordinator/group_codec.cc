@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint32_t kFormat = 1;
+constexpr uint32_t kFormat = 2, kFormatWithoutAlternatives = 1;
 
 // Both sides walk a group with the same Visit functions, so that they cannot disagree on the order.
 class Writer {
@@ -98,8 +98,20 @@ class Reader {
   bool ok_ = true;
 };
 
+// What format 1 did not have.
 template <typename Io, typename T>
-void VisitTrajectory(Io& io, T& t) {
+void VisitAlternatives(Io& io, T& t) {
+  io.Items(t.alternatives, [&](auto& alternative) {
+    io.Number(alternative.token);
+    io.Number(alternative.raw_logprob);
+  });
+  io.Number(t.experts.moe_layers);
+  io.Number(t.experts.per_token);
+  io.Numbers(t.experts.ids);
+}
+
+template <typename Io, typename T>
+void VisitTrajectory(Io& io, T& t, uint32_t format) {
   io.Number(t.key.draw);
   io.Number(t.key.index);
   io.Numbers(t.tokens);
@@ -116,6 +128,7 @@ void VisitTrajectory(Io& io, T& t) {
   io.Text(t.text);
   io.Text(t.worker);
   io.Number(t.attempt);
+  if (format == kFormat) VisitAlternatives(io, t);
 }
 
 template <typename Io, typename T>
@@ -134,14 +147,14 @@ void VisitVerdict(Io& io, T& v) {
 }
 
 template <typename Io, typename T>
-void VisitGroup(Io& io, T& group) {
+void VisitGroup(Io& io, T& group, uint32_t format) {
   io.Number(group.draw);
   io.Text(group.prompt.uid);
   io.Text(group.prompt.text);
   io.Numbers(group.prompt.tokens);
   io.Map(group.prompt.fields);
   io.Items(group.samples, [&](auto& s) {
-    VisitTrajectory(io, s.trajectory);
+    VisitTrajectory(io, s.trajectory, format);
     VisitVerdict(io, s.verdict);
     io.Number(s.advantage);
   });
@@ -152,7 +165,7 @@ void VisitGroup(Io& io, T& group) {
 std::string EncodeGroup(const Group& group) {
   Writer writer;
   writer.Number(kFormat);
-  VisitGroup(writer, group);
+  VisitGroup(writer, group, kFormat);
   return writer.Take();
 }
 
@@ -160,9 +173,10 @@ absl::StatusOr<Group> DecodeGroup(absl::string_view bytes) {
   Reader reader(bytes);
   uint32_t format = 0;
   reader.Number(format);
-  if (format != kFormat) return absl::DataLossError("the record is not a group of a known format");
+  if (format != kFormat && format != kFormatWithoutAlternatives)
+    return absl::DataLossError("the record is not a group of a known format");
   Group group;
-  VisitGroup(reader, group);
+  VisitGroup(reader, group, format);
   if (!reader.Done()) return absl::DataLossError("the record is not a whole group");
   return group;
 }

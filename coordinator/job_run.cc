@@ -144,6 +144,7 @@ absl::Status JobRun::CheckTrajectory(const Trajectory& t) const {
   if (t.raw_logprobs.size() != t.tokens.size() || t.processed_logprobs.size() != t.tokens.size()) {
     return absl::InvalidArgumentError("log-probabilities and tokens differ in number");
   }
+  if (t.finish_reason == FinishReason::kUnspecified) return absl::InvalidArgumentError("not finished");
   int32_t end = 0;
   for (const VersionSpan& span : t.spans) {
     if (span.begin != end || span.end <= span.begin)
@@ -194,6 +195,7 @@ RolloutRequest JobRun::RequestFor(const StartGenerate& start) {
   request.attempt = start.number;
   request.prompt_tokens = PromptOf(start.group).tokens;
   request.sampling = row_.view.spec.sampling.params;
+  if (start.group.evaluation) request.sampling.record_experts = false;  // only training replays them
   request.deadline = start.deadline;
   return request;
 }

@@ -61,6 +61,14 @@ void VisitSampling(Io& io, T& s) {
   io("stop_token_ids", s.params.stop_token_ids);
   io("stop", s.params.stop);
   io("ignore_eos", s.params.ignore_eos);
+  io("min_p", s.params.min_p);
+  io("repetition_penalty", s.params.repetition_penalty);
+  io("presence_penalty", s.params.presence_penalty);
+  io("frequency_penalty", s.params.frequency_penalty);
+  io("logit_bias", s.params.logit_bias);
+  io("min_new_tokens", s.params.min_new_tokens);
+  io("top_logprobs", s.params.top_logprobs);
+  io("record_experts", s.params.record_experts);
 }
 
 template <typename Io, typename T>
@@ -96,6 +104,7 @@ void VisitStages(Io& io, T& spec) {
   io.Object("staleness", spec.staleness, [](auto& v, auto& s) {
     v("max_versions", s.max_versions);
     v("on_deadline", s.on_deadline);
+    v("on_new_version", s.on_new_version);
   });
   io.Object("evaluation", spec.evaluation, [](auto& v, auto& e) {
     v("file", e.file);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "core/rl/sampling_check.h"
 
 namespace sluice {
 namespace {
@@ -17,6 +18,10 @@ class Rules {
   void InRange(double value, double low, double high, absl::string_view field) {
     Require(std::isfinite(value) && value >= low && value <= high, field,
             absl::StrCat("must be between ", low, " and ", high, ", is ", value));
+  }
+  void Keep(const absl::Status& status, absl::string_view prefix) {
+    if (!status.ok() && status_.ok())
+      status_ = absl::Status(status.code(), absl::StrCat(prefix, status.message()));
   }
   absl::Status status() const { return status_; }
 
@@ -37,11 +42,7 @@ void CheckReward(const RewardSpec& reward, Rules& rules) {
 
 void CheckSampling(const SamplingSpec& sampling, Rules& rules) {
   rules.InRange(sampling.group_size, 1, 4096, "sampling.group_size");
-  rules.InRange(sampling.params.max_new_tokens, 1, 1 << 20, "sampling.max_new_tokens");
-  rules.InRange(sampling.params.temperature, 0, 100, "sampling.temperature");
-  rules.InRange(sampling.params.top_k, 0, 1 << 24, "sampling.top_k");
-  rules.InRange(sampling.params.top_p, 1e-6, 1, "sampling.top_p");
-  rules.Require(sampling.params.stop.size() <= 16, "sampling.stop", "at most 16 texts");
+  rules.Keep(Validate(sampling.params), "sampling.");
 }
 
 void CheckOptimizer(const OptimizerSpec& optimizer, Rules& rules) {

@@ -82,6 +82,7 @@ enum class OnDeadline { kDrop, kWait };
 struct StalenessSpec {
   int32_t max_versions = 1;  // 0 is synchronous
   OnDeadline on_deadline = OnDeadline::kDrop;
+  SwapMode on_new_version = SwapMode::kFinish;
 };
 
 struct EvaluationSpec {

@@ -32,10 +32,6 @@ struct RolloutRequest {
   absl::Time deadline = absl::InfiniteFuture();
 };
 
-// What a new policy means for running sequences: they finish on the version that they started with, or go on
-// with the new one, their caches computed again in chunks (the spans say from which token).
-enum class SwapMode { kFinish, kContinue };
-
 // kPause: nothing is computed after the current step, caches stay, calls wait; kResume ends it. kAbort: ends
 // all calls with ABORTED after reporting their progress. kDrain: takes no new calls (UNAVAILABLE) and returns
 // when the running ones have ended.

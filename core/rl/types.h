@@ -62,6 +62,10 @@ struct SamplingParams {
   friend bool operator==(const SamplingParams&, const SamplingParams&) = default;
 };
 
+// What a new policy means for running sequences: they finish on the version that they started with, or go on
+// with the new one, their caches computed again in chunks (the spans say from which token).
+enum class SwapMode { kFinish, kContinue };
+
 enum class FinishReason { kUnspecified, kStop, kLength, kCancelled };
 
 // Tokens [begin, end) of a completion were sampled at `version`, whose manifest has this hash, on this kernel

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "services/host/reactors.h"
@@ -10,6 +11,20 @@
 #include "services/wire/types.h"
 
 namespace sluice {
+namespace {
+
+constexpr size_t kMaxResponseBytes = 60 << 20;  // below what the transport takes
+
+absl::Status CheckSize(const v1::GenerateResponse& response) {
+  const size_t bytes = response.ByteSizeLong();
+  if (bytes <= kMaxResponseBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("completion ", response.trajectory().key().index(), " has ", bytes, " bytes, at most ",
+                   kMaxResponseBytes,
+                   " are sent; lower sampling.max_new_tokens or top_logprobs, or leave record_experts out"));
+}
+
+}  // namespace
 
 grpc::ServerUnaryReactor* RolloutAdapter::LoadPolicy(grpc::CallbackServerContext* context,
                                                      const v1::LoadPolicyRequest* request,
@@ -17,7 +32,8 @@ grpc::ServerUnaryReactor* RolloutAdapter::LoadPolicy(grpc::CallbackServerContext
   return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
     const absl::StatusOr<PolicyRef> policy = FromProto(request->policy());
     if (!policy.ok()) return Within("policy", policy.status());
-    SLUICE_RETURN_IF_ERROR(worker_.LoadPolicy(*policy, SwapMode::kFinish, call.deadline));
+    SLUICE_ASSIGN_OR_RETURN(const SwapMode mode, FromProto(request->swap_mode()));
+    SLUICE_RETURN_IF_ERROR(worker_.LoadPolicy(*policy, mode, call.deadline));
     response->set_policy_version(policy->version);
     return absl::OkStatus();
   });
@@ -30,12 +46,19 @@ grpc::ServerWriteReactor<v1::GenerateResponse>* RolloutAdapter::Generate(grpc::C
       [this, request](const CallContext& call, MessageWriter<v1::GenerateResponse>& writer) -> absl::Status {
         SLUICE_ASSIGN_OR_RETURN(RolloutRequest rollout, FromProto(*request));
         rollout.deadline = call.deadline;
-        return worker_.Generate(rollout, call.cancel, [&](Trajectory trajectory) {
+        const CancelToken stop = call.cancel;
+        absl::Status too_large;
+        const absl::Status status = worker_.Generate(rollout, stop, [&](Trajectory trajectory) {
           v1::GenerateResponse response;
           *response.mutable_trajectory() = ToProto(trajectory);
+          if (absl::Status fits = CheckSize(response); !fits.ok()) {
+            too_large = fits;
+            return stop.Cancel();
+          }
           // When the client is gone the token is raised, too: the worker stops by itself.
-          if (!writer.Write(std::move(response)).ok()) call.cancel.Cancel();
+          if (!writer.Write(std::move(response)).ok()) stop.Cancel();
         });
+        return too_large.ok() ? status : too_large;
       });
 }
 
@@ -57,6 +80,15 @@ grpc::ServerUnaryReactor* RolloutAdapter::ScoreTokens(grpc::CallbackServerContex
     response->mutable_logprobs()->Add(scored.logprobs.begin(), scored.logprobs.end());
     response->set_policy_version(scored.version);
     return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* RolloutAdapter::ControlRollout(grpc::CallbackServerContext* context,
+                                                         const v1::ControlRolloutRequest* request,
+                                                         v1::ControlRolloutResponse* /*response*/) {
+  return RunUnary(executor_, context, [this, request](const CallContext& call) -> absl::Status {
+    SLUICE_ASSIGN_OR_RETURN(const RolloutCommand command, FromProto(*request));
+    return worker_.Control(command, call.deadline);
   });
 }
 

@@ -34,6 +34,9 @@ class RolloutAdapter final : public v1::RolloutService::CallbackService {
   grpc::ServerUnaryReactor* ScoreTokens(grpc::CallbackServerContext* context,
                                         const v1::ScoreTokensRequest* request,
                                         v1::ScoreTokensResponse* response) override;
+  grpc::ServerUnaryReactor* ControlRollout(grpc::CallbackServerContext* context,
+                                           const v1::ControlRolloutRequest* request,
+                                           v1::ControlRolloutResponse* response) override;
   grpc::ServerUnaryReactor* GetRolloutState(grpc::CallbackServerContext* context,
                                             const v1::GetRolloutStateRequest* request,
                                             v1::GetRolloutStateResponse* response) override;

@@ -1,6 +1,7 @@
 #include "services/remote/remote_rollout_worker.h"
 
-#include <set>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,15 +16,25 @@ namespace {
 class Delivery {
  public:
   Delivery(const RolloutRequest& request, const std::function<void(Trajectory)>& on_trajectory)
-      : draw_(request.draw),
-        missing_(request.indices.begin(), request.indices.end()),
-        on_trajectory_(on_trajectory) {}
+      : draw_(request.draw), progress_(request.progress_every_tokens > 0), on_trajectory_(on_trajectory) {
+    for (uint32_t index : request.indices) missing_[index] = 0;
+  }
 
   absl::Status Take(const v1::GenerateResponse& response) {
     SLUICE_ASSIGN_OR_RETURN(Trajectory trajectory, FromProto(response.trajectory()));
-    if (trajectory.key.draw != draw_ || missing_.erase(trajectory.key.index) == 0) {
-      return absl::InternalError(absl::StrCat("sample ", trajectory.key.draw, "/", trajectory.key.index,
-                                              " was not asked for or came twice"));
+    const std::string name = absl::StrCat("sample ", trajectory.key.draw, "/", trajectory.key.index);
+    const auto found = missing_.find(trajectory.key.index);
+    if (trajectory.key.draw != draw_ || found == missing_.end()) {
+      return absl::InternalError(absl::StrCat(name, " was not asked for or came twice"));
+    }
+    if (trajectory.tokens.size() < found->second) {
+      return absl::InternalError(absl::StrCat(name, " lost tokens that were reported"));
+    }
+    found->second = trajectory.tokens.size();
+    if (trajectory.finish_reason != FinishReason::kUnspecified) {
+      missing_.erase(found);
+    } else if (!progress_) {
+      return absl::InternalError(absl::StrCat(name, " is not finished, and progress was not asked for"));
     }
     on_trajectory_(std::move(trajectory));
     return absl::OkStatus();
@@ -32,7 +43,8 @@ class Delivery {
 
  private:
   const Draw draw_;
-  std::set<uint32_t> missing_;
+  const bool progress_;
+  std::map<uint32_t, size_t> missing_;  // tokens reported so far
   const std::function<void(Trajectory)>& on_trajectory_;
 };
 
@@ -43,10 +55,10 @@ RemoteRolloutWorker::RemoteRolloutWorker(Peer peer, absl::Duration state_timeout
       state_timeout_(state_timeout),
       stub_(v1::RolloutService::NewStub(peer_.channel)) {}
 
-absl::Status RemoteRolloutWorker::LoadPolicy(const PolicyRef& policy, SwapMode /*mode*/,
-                                             absl::Time deadline) {
+absl::Status RemoteRolloutWorker::LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) {
   v1::LoadPolicyRequest request;
   *request.mutable_policy() = ToProto(policy);
+  request.set_swap_mode(ToProto(mode));
   v1::LoadPolicyResponse response;
   ClientCall call(peer_, deadline);
   return call.Result(stub_->LoadPolicy(call.context(), request, &response));
@@ -67,6 +79,12 @@ absl::Status RemoteRolloutWorker::Generate(const RolloutRequest& request, const 
     return call.BadResponse(absl::StrCat("the stream ended without ", delivery.missing(), " of the samples"));
   }
   return status;
+}
+
+absl::Status RemoteRolloutWorker::Control(RolloutCommand command, absl::Time deadline) {
+  v1::ControlRolloutResponse response;
+  ClientCall call(peer_, deadline);
+  return call.Result(stub_->ControlRollout(call.context(), ToProto(command), &response));
 }
 
 absl::StatusOr<RolloutWorkerState> RemoteRolloutWorker::GetState() {

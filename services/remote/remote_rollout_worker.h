@@ -17,10 +17,11 @@ class RemoteRolloutWorker final : public RolloutWorker {
   explicit RemoteRolloutWorker(Peer peer, absl::Duration state_timeout = absl::Seconds(5));
 
   absl::Status LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) override;
-  // Also INTERNAL when the peer breaks the protocol: a sample that was not asked for or came twice, or one
-  // missing.
+  // Also INTERNAL when the peer breaks the protocol: a sample that was not asked for or came twice, one
+  // missing, or progress that was not asked for or goes back.
   absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,
                         const std::function<void(Trajectory)>& on_trajectory) override;
+  absl::Status Control(RolloutCommand command, absl::Time deadline) override;
   absl::StatusOr<RolloutWorkerState> GetState() override;
 
  private:

@@ -188,16 +188,25 @@ v1::GenerateResponse Answer(uint32_t index) {
   trajectory.tokens = {1};
   trajectory.raw_logprobs = trajectory.processed_logprobs = {-1};
   trajectory.spans = {{0, 1, 0, "h", "cpu"}};
+  trajectory.finish_reason = FinishReason::kLength;
   v1::GenerateResponse response;
   *response.mutable_trajectory() = ToProto(trajectory);
   return response;
 }
 
-absl::Status GenerateFrom(std::vector<v1::GenerateResponse> responses) {
+absl::Status GenerateFrom(std::vector<v1::GenerateResponse> responses, int32_t progress_every_tokens = 0) {
   CannedRollout service;
   service.responses = std::move(responses);
   TestingServer server(service);
-  return RemoteRolloutWorker(server.peer()).Generate(SomeRequest(), CancelToken(), [](Trajectory) {});
+  RolloutRequest request = SomeRequest();
+  request.progress_every_tokens = progress_every_tokens;
+  return RemoteRolloutWorker(server.peer()).Generate(request, CancelToken(), [](Trajectory) {});
+}
+
+v1::GenerateResponse Progress(uint32_t index) {
+  v1::GenerateResponse response = Answer(index);
+  response.mutable_trajectory()->clear_finish_reason();
+  return response;
 }
 
 TEST(RemoteRolloutWorker, CatchesAPeerThatBreaksTheProtocol) {
@@ -211,6 +220,74 @@ TEST(RemoteRolloutWorker, CatchesAPeerThatBreaksTheProtocol) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
     EXPECT_THAT(std::string(status.message()), HasSubstr("in-process: bad response"));
   }
+}
+
+TEST(RemoteRolloutWorker, TakesProgressOnlyWhenItWasAskedFor) {
+  EXPECT_TRUE(GenerateFrom({Progress(0), Progress(1), Progress(0), Answer(0), Answer(1)}, 1).ok());
+  v1::GenerateResponse empty = Progress(0);
+  empty.mutable_trajectory()->Clear();
+  empty.mutable_trajectory()->mutable_key()->set_draw(5);
+  const std::vector<std::pair<std::vector<v1::GenerateResponse>, int32_t>> cases = {
+      {{Progress(0), Answer(0), Answer(1)}, 0},
+      {{Answer(0), Progress(0), Answer(1)}, 1},
+      {{Progress(0), empty, Answer(0), Answer(1)}, 1},
+      {{Progress(0), Answer(1)}, 1},
+  };
+  for (const auto& [responses, every] : cases) {
+    const absl::Status status = GenerateFrom(responses, every);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("in-process: bad response"));
+  }
+}
+
+// A worker that keeps what it was told and answers with what a test wants.
+class RecordingWorker final : public RolloutWorker {
+ public:
+  absl::Status LoadPolicy(const PolicyRef&, SwapMode mode, absl::Time) override {
+    modes.push_back(mode);
+    return absl::OkStatus();
+  }
+  absl::Status Generate(const RolloutRequest&, const CancelToken&,
+                        const std::function<void(Trajectory)>& on_trajectory) override {
+    on_trajectory(answer);
+    return absl::OkStatus();
+  }
+  absl::Status Control(RolloutCommand command, absl::Time) override {
+    commands.push_back(command);
+    return command == RolloutCommand::kDrain ? absl::DeadlineExceededError("still running")
+                                             : absl::OkStatus();
+  }
+  absl::StatusOr<RolloutWorkerState> GetState() override { return absl::UnavailableError(""); }
+  std::vector<SwapMode> modes;
+  std::vector<RolloutCommand> commands;
+  Trajectory answer;
+};
+
+TEST(RemoteRolloutWorker, PassesSwapModesAndCommandsOn) {
+  RecordingWorker worker;
+  Executor executor;
+  RolloutAdapter adapter(worker, executor);
+  TestingServer server(adapter);
+  RemoteRolloutWorker remote(server.peer());
+  ASSERT_TRUE(remote.LoadPolicy({"job", 0, "h", "s"}, SwapMode::kContinue, Soon()).ok());
+  ASSERT_TRUE(remote.LoadPolicy({"job", 0, "h", "s"}, SwapMode::kFinish, Soon()).ok());
+  EXPECT_THAT(worker.modes, ::testing::ElementsAre(SwapMode::kContinue, SwapMode::kFinish));
+  EXPECT_TRUE(remote.Control(RolloutCommand::kPause, Soon()).ok());
+  EXPECT_EQ(remote.Control(RolloutCommand::kDrain, Soon()),
+            absl::DeadlineExceededError("in-process: still running"));
+  EXPECT_THAT(worker.commands, ::testing::ElementsAre(RolloutCommand::kPause, RolloutCommand::kDrain));
+}
+
+TEST(RolloutAdapter, SaysWhenACompletionIsTooLargeToSend) {
+  RecordingWorker worker;
+  worker.answer.text.assign(61 << 20, 'x');
+  Executor executor;
+  RolloutAdapter adapter(worker, executor);
+  TestingServer server(adapter);
+  RemoteRolloutWorker remote(server.peer());
+  const absl::Status status = remote.Generate(SomeRequest(), CancelToken(), [](Trajectory) {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("record_experts"));
 }
 
 TEST(RolloutAdapter, RefusesCorruptRequestsWithTheFieldNamed) {

@@ -66,9 +66,9 @@ absl::StatusOr<PolicyRef> RemoteTrainer::PublishFirst(const JobId& job) {
 absl::Status RemoteTrainer::AddGroup(const JobId& job, PolicyVersion version, const Group& group) {
   const v1::AddGroupsRequest request = ToProto(job, version, group);
   if (request.ByteSizeLong() > kMaxGroupBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("group ", group.draw, " has ", request.ByteSizeLong(), " bytes, at most ",
-                     kMaxGroupBytes, " are allowed; lower sampling.group_size or max_new_tokens"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "group ", group.draw, " has ", request.ByteSizeLong(), " bytes, at most ", kMaxGroupBytes,
+        " are allowed; lower sampling.group_size or max_new_tokens, or leave record_experts out"));
   }
   v1::AddGroupsResponse response;
   ClientCall call(peer_, ShortDeadline(), &options_.cancel);

@@ -18,9 +18,7 @@ constexpr size_t kMaxTokens = 1 << 20;        // of a prompt or a completion
 constexpr size_t kMaxGroupMembers = 4096;
 constexpr size_t kMaxComponents = 64;
 constexpr size_t kMaxFields = 256;
-constexpr size_t kMaxStops = 16;
-constexpr size_t kMaxStopBytes = 1024;
-constexpr size_t kMaxStopTokens = 1024;
+constexpr size_t kMaxExpertBytes = 32 << 20;  // of one trajectory
 constexpr size_t kMaxMetrics = 1024;
 
 // Keeps the first broken rule. Not thread-safe.

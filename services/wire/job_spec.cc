@@ -62,6 +62,14 @@ void ReadSampling(const v1::SamplingSpec& proto, SamplingSpec& out) {
   out.params.stop.assign(proto.stop().begin(), proto.stop().end());
   out.params.stop_token_ids.assign(proto.stop_token_ids().begin(), proto.stop_token_ids().end());
   out.params.ignore_eos = proto.ignore_eos();
+  out.params.min_p = proto.min_p();
+  if (proto.has_repetition_penalty()) out.params.repetition_penalty = proto.repetition_penalty();
+  out.params.presence_penalty = proto.presence_penalty();
+  out.params.frequency_penalty = proto.frequency_penalty();
+  out.params.logit_bias.insert(proto.logit_bias().begin(), proto.logit_bias().end());
+  out.params.min_new_tokens = proto.min_new_tokens();
+  out.params.top_logprobs = proto.top_logprobs();
+  out.params.record_experts = proto.record_experts();
 }
 
 absl::Status ReadGrpo(const v1::GrpoSpec& proto, GrpoSpec& out) {
@@ -111,8 +119,23 @@ absl::Status ReadOptimizer(const v1::OptimizerSpec& proto, OptimizerSpec& out) {
   }
 }
 
+absl::Status ReadOnNewVersion(v1::StalenessSpec::OnNewVersion proto, SwapMode& out) {
+  switch (proto) {
+    case v1::StalenessSpec::ON_NEW_VERSION_UNSPECIFIED:
+    case v1::StalenessSpec::FINISH:
+      out = SwapMode::kFinish;
+      return absl::OkStatus();
+    case v1::StalenessSpec::CONTINUE:
+      out = SwapMode::kContinue;
+      return absl::OkStatus();
+    default:
+      return UnknownValue("staleness.on_new_version", proto);
+  }
+}
+
 absl::Status ReadStaleness(const v1::StalenessSpec& proto, StalenessSpec& out) {
   if (proto.has_max_versions()) out.max_versions = proto.max_versions();
+  SLUICE_RETURN_IF_ERROR(ReadOnNewVersion(proto.on_new_version(), out.on_new_version));
   switch (proto.on_deadline()) {
     case v1::StalenessSpec::ON_DEADLINE_UNSPECIFIED:
     case v1::StalenessSpec::DROP:
@@ -155,11 +178,6 @@ absl::Status CheckWhole(const v1::JobSpec& proto, const JobSpec& spec) {
   check.AtMost(proto.evaluation().file().size(), kMaxPathBytes, "evaluation.file", "bytes");
   check.AtMost(proto.warm_start().file().size(), kMaxPathBytes, "warm_start.file", "bytes");
   check.Require(spec.sampling.params.temperature > 0, "sampling.temperature", "must be above 0 to learn");
-  for (const std::string& stop : spec.sampling.params.stop) {
-    check.NotEmpty(stop, "sampling.stop");
-    check.AtMost(stop.size(), kMaxStopBytes, "sampling.stop", "bytes");
-  }
-  check.TokenIds(spec.sampling.params.stop_token_ids, kMaxStopTokens, "sampling.stop_token_ids");
   check.Require(!proto.has_evaluation() || !spec.evaluation.file.empty(), "evaluation.file",
                 "is needed; leave evaluation out to have none");
   check.NotNegative(spec.evaluation.max_prompts, "evaluation.max_prompts");
@@ -218,6 +236,14 @@ void WriteSampling(const SamplingSpec& spec, v1::SamplingSpec& out) {
   for (const std::string& stop : spec.params.stop) out.add_stop(stop);
   out.mutable_stop_token_ids()->Add(spec.params.stop_token_ids.begin(), spec.params.stop_token_ids.end());
   out.set_ignore_eos(spec.params.ignore_eos);
+  out.set_min_p(spec.params.min_p);
+  out.set_repetition_penalty(spec.params.repetition_penalty);
+  out.set_presence_penalty(spec.params.presence_penalty);
+  out.set_frequency_penalty(spec.params.frequency_penalty);
+  out.mutable_logit_bias()->insert(spec.params.logit_bias.begin(), spec.params.logit_bias.end());
+  out.set_min_new_tokens(spec.params.min_new_tokens);
+  out.set_top_logprobs(spec.params.top_logprobs);
+  out.set_record_experts(spec.params.record_experts);
 }
 
 void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
@@ -268,6 +294,9 @@ v1::JobSpec ToProto(const JobSpec& spec) {
   out.mutable_staleness()->set_max_versions(spec.staleness.max_versions);
   out.mutable_staleness()->set_on_deadline(
       spec.staleness.on_deadline == OnDeadline::kWait ? v1::StalenessSpec::WAIT : v1::StalenessSpec::DROP);
+  out.mutable_staleness()->set_on_new_version(spec.staleness.on_new_version == SwapMode::kContinue
+                                                  ? v1::StalenessSpec::CONTINUE
+                                                  : v1::StalenessSpec::FINISH);
   WriteStages(spec, out);
   return out;
 }

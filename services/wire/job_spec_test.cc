@@ -29,13 +29,15 @@ TEST(JobSpecProto, FillsInEveryDefaultOfItsComments) {
   ASSERT_TRUE(spec.ok()) << spec.status();
   const v1::JobSpec expected = Parse(R"(
     name: "j" seed: 0 model { path: "m" dtype: BF16 } prompts { file: "p.jsonl" template: RAW max_tokens: 1024 }
-    sampling { group_size: 8 max_new_tokens: 128 temperature: 1 top_k: 0 top_p: 1 }
+    sampling { group_size: 8 max_new_tokens: 128 temperature: 1 top_k: 0 top_p: 1
+               repetition_penalty: 1 }
     reward { component { name: "answer" weight: 1 math {} } }
     algorithm { grpo { clip_low: 0.2 clip_high: 0.2 normalize_std: true aggregation: TOKEN_MEAN } }
     optimizer {
       adamw { learning_rate: 1e-6 beta1: 0.9 beta2: 0.999 epsilon: 1e-8 }
       schedule { kind: CONSTANT final_fraction: 0.1 } max_grad_norm: 1 }
-    batch { groups_per_step: 32 micro_batch_tokens: 8192 } staleness { max_versions: 1 on_deadline: DROP }
+    batch { groups_per_step: 32 micro_batch_tokens: 8192 } 
+    staleness { max_versions: 1 on_deadline: DROP on_new_version: FINISH }
     checkpoint { every_steps: 20 keep: 3 } stop { steps: 100 }
     timeout { generate_seconds: 300 score_seconds: 60 train_seconds: 1800 load_policy_seconds: 300 max_attempts: 3 })");
   std::string difference;
@@ -59,14 +61,16 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
     name: "j" seed: 18446744073709551615 model { path: "m" dtype: F32 }
     prompts { file: "p.jsonl" template: CHAT max_tokens: 99 }
     sampling { group_size: 4 max_new_tokens: 64 temperature: 0.5 top_k: 10 top_p: 0.5 stop: "x" stop_token_ids: 3
-               ignore_eos: true }
+               ignore_eos: true min_p: 0.1 repetition_penalty: 1.5 presence_penalty: -1 frequency_penalty: 2
+               logit_bias { key: 7 value: -3 } min_new_tokens: 2 top_logprobs: 5 record_experts: true }
     reward { component { name: "form" weight: 0 regex { pattern: "a" } }
              component { name: "length" weight: -1 length { soft_limit: 1 hard_limit: 2 } } }
     algorithm { grpo { clip_low: 0 clip_high: 0.28 kl_coefficient: 0.001 entropy_coefficient: 0.01 normalize_std: false
                        aggregation: SEQUENCE_MEAN_TOKEN_SUM filter_ties: true } }
     optimizer { adamw { learning_rate: 0 beta1: 0 beta2: 0.5 epsilon: 1e-6 weight_decay: 0.1 }
                 schedule { warmup_steps: 3 kind: COSINE final_fraction: 0 } max_grad_norm: 0 }
-    batch { groups_per_step: 2 micro_batch_tokens: 100 } staleness { max_versions: 0 on_deadline: WAIT }
+    batch { groups_per_step: 2 micro_batch_tokens: 100 } 
+    staleness { max_versions: 0 on_deadline: WAIT on_new_version: CONTINUE }
     evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 } checkpoint { every_steps: 5 keep: 1 }
     stop { steps: 50 } warm_start { file: "w" steps: 9 batch_size: 2 learning_rate: 0 warmup_steps: 0 }
     timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 })");
@@ -86,6 +90,14 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"sampling { group_size: -1 }", "sampling.group_size"},
       {"sampling { stop: \"\" }", "sampling.stop"},
       {"sampling { stop_token_ids: -1 }", "sampling.stop_token_ids"},
+      {"sampling { min_p: 2 }", "sampling.min_p"},
+      {"sampling { repetition_penalty: 0 }", "sampling.repetition_penalty"},
+      {"sampling { presence_penalty: nan }", "sampling.presence_penalty"},
+      {"sampling { frequency_penalty: -101 }", "sampling.frequency_penalty"},
+      {"sampling { logit_bias { key: -1 value: 0 } }", "sampling.logit_bias"},
+      {"sampling { logit_bias { key: 1 value: inf } }", "sampling.logit_bias"},
+      {"sampling { min_new_tokens: 129 }", "sampling.min_new_tokens"},
+      {"sampling { top_logprobs: 21 }", "sampling.top_logprobs"},
       {"prompts { max_tokens: -1 }", "prompts.max_tokens"},
       {"optimizer { adamw { learning_rate: inf } }", "optimizer.adamw.learning_rate"},
       {"optimizer { schedule { kind: COSINE warmup_steps: 100 } }", "optimizer.schedule.warmup_steps"},
@@ -118,6 +130,10 @@ TEST(JobSpecProto, IsRefusedWhenSomethingNeededIsMissing) {
       {[](v1::JobSpec& p) { p.clear_algorithm(); }, "algorithm"},
       {[](v1::JobSpec& p) { p.mutable_model()->set_dtype(static_cast<v1::ModelSpec::Dtype>(9)); },
        "model.dtype"},
+      {[](v1::JobSpec& p) {
+         p.mutable_staleness()->set_on_new_version(static_cast<v1::StalenessSpec::OnNewVersion>(9));
+       },
+       "staleness.on_new_version"},
   };
   for (const auto& [corrupt, field] : cases) {
     v1::JobSpec proto = Parse(kMinimal);

@@ -44,6 +44,8 @@ v1::AddGroupsRequest ToProto(const JobId& job, PolicyVersion version, const Grou
     v1::TrainingSample* proto = out.add_samples();
     *proto->mutable_trajectory() = ToProto(sample.trajectory);
     proto->mutable_trajectory()->clear_text();
+    proto->mutable_trajectory()->clear_alternative_tokens();
+    proto->mutable_trajectory()->clear_alternative_logprobs();
     proto->set_advantage(sample.advantage);
     proto->set_reward(sample.verdict.value);
   }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -35,6 +37,44 @@ void CheckIndices(const google::protobuf::RepeatedField<uint32_t>& indices, Fiel
   }
 }
 
+// A begun completion is one of the request's, is not finished, and has what the request's sampling reports.
+absl::Status CheckBegun(const Trajectory& begun, const RolloutRequest& request) {
+  FieldCheck check;
+  const std::vector<uint32_t>& indices = request.indices;
+  check.Require(begun.key.draw == request.draw, "key.draw", "is not the request's draw");
+  check.Require(std::find(indices.begin(), indices.end(), begun.key.index) != indices.end(), "key.index",
+                absl::StrCat(begun.key.index, " is not one of indices"));
+  check.Require(begun.finish_reason == FinishReason::kUnspecified, "finish_reason", "it is finished");
+  check.Require(
+      begun.tokens.size() < static_cast<size_t>(request.sampling.max_new_tokens), "tokens",
+      absl::StrCat("has ", begun.tokens.size(), ", max_new_tokens is ", request.sampling.max_new_tokens));
+  check.Require(
+      begun.alternatives.size() == begun.tokens.size() * static_cast<size_t>(request.sampling.top_logprobs),
+      "alternative_tokens", "must be sampling.top_logprobs for each token");
+  const size_t layers = static_cast<size_t>(begun.experts.moe_layers) * begun.experts.per_token;
+  const size_t fed = begun.tokens.empty() ? 0 : request.prompt_tokens.size() + begun.tokens.size() - 1;
+  check.Require(begun.experts.ids.size() == (request.sampling.record_experts ? fed * layers : 0) &&
+                    (fed == 0 || layers > 0 || !request.sampling.record_experts),
+                "experts", "must be those of all tokens fed so far when sampling.record_experts, else none");
+  return check.status();
+}
+
+absl::Status ReadBegun(const v1::GenerateRequest& proto, RolloutRequest& request) {
+  std::set<uint32_t> seen;
+  for (int i = 0; i < proto.begun_size(); ++i) {
+    const std::string field = absl::StrCat("begun[", i, "]");
+    absl::StatusOr<Trajectory> begun = FromProto(proto.begun(i));
+    if (!begun.ok()) return Within(field, begun.status());
+    SLUICE_RETURN_IF_ERROR(Within(field, CheckBegun(*begun, request)));
+    if (!seen.insert(begun->key.index).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, ".key.index: ", begun->key.index, " is there twice"));
+    }
+    request.begun.push_back(*std::move(begun));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 v1::GenerateRequest ToProto(const RolloutRequest& request) {
@@ -47,6 +87,8 @@ v1::GenerateRequest ToProto(const RolloutRequest& request) {
   out.set_attempt(request.attempt);
   out.mutable_prompt_tokens()->Add(request.prompt_tokens.begin(), request.prompt_tokens.end());
   *out.mutable_sampling() = ToProto(request.sampling);
+  for (const Trajectory& begun : request.begun) *out.add_begun() = ToProto(begun);
+  out.set_progress_every_tokens(request.progress_every_tokens);
   return out;
 }
 
@@ -57,6 +99,8 @@ absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto) {
   check.Require(!proto.prompt_tokens().empty(), "prompt_tokens", "at least one is needed");
   check.TokenIds(proto.prompt_tokens(), kMaxTokens, "prompt_tokens");
   check.Require(proto.has_sampling(), "sampling", "is missing");
+  check.NotNegative(proto.progress_every_tokens(), "progress_every_tokens");
+  check.AtMost(proto.begun_size(), proto.indices_size(), "begun", "members");
   SLUICE_RETURN_IF_ERROR(check.status());
   RolloutRequest out;
   out.job = proto.job();
@@ -69,7 +113,60 @@ absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto) {
   absl::StatusOr<SamplingParams> sampling = FromProto(proto.sampling());
   if (!sampling.ok()) return Within("sampling", sampling.status());
   out.sampling = *std::move(sampling);
+  SLUICE_RETURN_IF_ERROR(ReadBegun(proto, out));
+  out.progress_every_tokens = proto.progress_every_tokens();
   return out;
+}
+
+v1::LoadPolicyRequest::SwapMode ToProto(SwapMode mode) {
+  return mode == SwapMode::kContinue ? v1::LoadPolicyRequest::CONTINUE : v1::LoadPolicyRequest::FINISH;
+}
+
+absl::StatusOr<SwapMode> FromProto(v1::LoadPolicyRequest::SwapMode proto) {
+  switch (proto) {
+    case v1::LoadPolicyRequest::SWAP_MODE_UNSPECIFIED:
+    case v1::LoadPolicyRequest::FINISH:
+      return SwapMode::kFinish;
+    case v1::LoadPolicyRequest::CONTINUE:
+      return SwapMode::kContinue;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("swap_mode: unknown value ", static_cast<int>(proto)));
+  }
+}
+
+v1::ControlRolloutRequest ToProto(RolloutCommand command) {
+  v1::ControlRolloutRequest out;
+  switch (command) {
+    case RolloutCommand::kPause:
+      out.set_command(v1::ControlRolloutRequest::PAUSE);
+      break;
+    case RolloutCommand::kResume:
+      out.set_command(v1::ControlRolloutRequest::RESUME);
+      break;
+    case RolloutCommand::kAbort:
+      out.set_command(v1::ControlRolloutRequest::ABORT);
+      break;
+    case RolloutCommand::kDrain:
+      out.set_command(v1::ControlRolloutRequest::DRAIN);
+      break;
+  }
+  return out;
+}
+
+absl::StatusOr<RolloutCommand> FromProto(const v1::ControlRolloutRequest& proto) {
+  switch (proto.command()) {
+    case v1::ControlRolloutRequest::PAUSE:
+      return RolloutCommand::kPause;
+    case v1::ControlRolloutRequest::RESUME:
+      return RolloutCommand::kResume;
+    case v1::ControlRolloutRequest::ABORT:
+      return RolloutCommand::kAbort;
+    case v1::ControlRolloutRequest::DRAIN:
+      return RolloutCommand::kDrain;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("command: not a command (", static_cast<int>(proto.command()), ")"));
+  }
 }
 
 v1::GetRolloutStateResponse ToProto(const RolloutWorkerState& state) {
@@ -80,6 +177,8 @@ v1::GetRolloutStateResponse ToProto(const RolloutWorkerState& state) {
   out.set_running(state.running);
   out.set_queued(state.queued);
   out.set_tokens_generated(state.tokens_generated);
+  out.set_paused(state.paused);
+  out.set_draining(state.draining);
   return out;
 }
 
@@ -99,6 +198,8 @@ absl::StatusOr<RolloutWorkerState> FromProto(const v1::GetRolloutStateResponse& 
   out.running = proto.running();
   out.queued = proto.queued();
   out.tokens_generated = proto.tokens_generated();
+  out.paused = proto.paused();
+  out.draining = proto.draining();
   return out;
 }
 

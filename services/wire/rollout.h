@@ -11,6 +11,12 @@ namespace sluice {
 v1::GenerateRequest ToProto(const RolloutRequest& request);
 absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto);
 
+absl::StatusOr<SwapMode> FromProto(v1::LoadPolicyRequest::SwapMode proto);
+v1::LoadPolicyRequest::SwapMode ToProto(SwapMode mode);
+
+v1::ControlRolloutRequest ToProto(RolloutCommand command);
+absl::StatusOr<RolloutCommand> FromProto(const v1::ControlRolloutRequest& proto);
+
 v1::GetRolloutStateResponse ToProto(const RolloutWorkerState& state);
 absl::StatusOr<RolloutWorkerState> FromProto(const v1::GetRolloutStateResponse& proto);
 

@@ -1,5 +1,9 @@
 #include "services/wire/rollout.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -18,6 +22,16 @@ RolloutRequest SomeRequest() {
   out.attempt = 1;
   out.prompt_tokens = {1, 2, 3};
   out.sampling.temperature = 0.5f;
+  return out;
+}
+
+// What a worker had of index 2 when it was stopped.
+Trajectory Begun() {
+  Trajectory out;
+  out.key = {9, 2};
+  out.tokens = {7, 8};
+  out.raw_logprobs = out.processed_logprobs = {-1, -2};
+  out.spans = {{0, 2, 3, "h3", "cpu-avx2"}};
   return out;
 }
 
@@ -74,8 +88,67 @@ TEST(GenerateRequestProto, IsRefusedWhenAFieldIsWrong) {
   ExpectRefused(bad, "domain");
 }
 
+TEST(GenerateRequestProto, CarriesCompletionsThatWereBegun) {
+  RolloutRequest in = SomeRequest();
+  in.sampling.top_logprobs = 1;
+  in.sampling.record_experts = true;
+  in.progress_every_tokens = 16;
+  in.begun = {Begun()};
+  in.begun[0].alternatives = {{1, -0.5f}, {2, -0.25f}};
+  in.begun[0].experts = {1, 2, {0, 1, 65535, 3, 4, 5, 6, 7}};  // 3 prompt tokens and one of the completion
+  const RolloutRequest out = *FromProto(ToProto(in));
+  EXPECT_EQ(out.progress_every_tokens, 16);
+  ASSERT_EQ(out.begun.size(), 1u);
+  EXPECT_EQ(out.begun[0].key, in.begun[0].key);
+  EXPECT_EQ(out.begun[0].tokens, in.begun[0].tokens);
+  EXPECT_EQ(out.begun[0].alternatives, in.begun[0].alternatives);
+  EXPECT_EQ(out.begun[0].experts, in.begun[0].experts);
+}
+
+TEST(GenerateRequestProto, IsRefusedWhenWhatWasBegunIsNotItsOwn) {
+  RolloutRequest good = SomeRequest();
+  good.begun = {Begun()};
+  ASSERT_TRUE(FromProto(ToProto(good)).ok()) << FromProto(ToProto(good)).status();
+  const std::vector<std::pair<std::string, void (*)(RolloutRequest&)>> cases = {
+      {"progress_every_tokens", [](RolloutRequest& r) { r.progress_every_tokens = -1; }},
+      {"begun", [](RolloutRequest& r) { r.begun.assign(4, Begun()); }},
+      {"begun[1].key.index", [](RolloutRequest& r) { r.begun.push_back(Begun()); }},
+      {"begun[0].key.index", [](RolloutRequest& r) { r.begun[0].key.index = 1; }},
+      {"begun[0].key.draw", [](RolloutRequest& r) { r.begun[0].key.draw = 1; }},
+      {"begun[0].finish_reason", [](RolloutRequest& r) { r.begun[0].finish_reason = FinishReason::kStop; }},
+      {"begun[0].tokens", [](RolloutRequest& r) { r.sampling.max_new_tokens = 2; }},
+      {"begun[0].spans", [](RolloutRequest& r) { r.begun[0].spans.clear(); }},
+      {"begun[0].alternative_tokens", [](RolloutRequest& r) { r.sampling.top_logprobs = 1; }},
+      {"begun[0].experts", [](RolloutRequest& r) { r.sampling.record_experts = true; }},
+      {"begun[0].experts",
+       [](RolloutRequest& r) {
+         r.begun[0].experts = {1, 1, {1, 2, 3, 4}};
+       }},
+  };
+  for (const auto& [field, change] : cases) {
+    RolloutRequest bad = good;
+    change(bad);
+    ExpectRefused(ToProto(bad), field);
+  }
+}
+
+TEST(LoadPolicyProto, KeepsTheSwapModeAndRefusesAnUnknownOne) {
+  for (SwapMode mode : {SwapMode::kFinish, SwapMode::kContinue}) EXPECT_EQ(*FromProto(ToProto(mode)), mode);
+  EXPECT_EQ(*FromProto(v1::LoadPolicyRequest::SWAP_MODE_UNSPECIFIED), SwapMode::kFinish);
+  EXPECT_THAT(std::string(FromProto(static_cast<v1::LoadPolicyRequest::SwapMode>(9)).status().message()),
+              StartsWith("swap_mode:"));
+}
+
+TEST(ControlRolloutProto, KeepsTheCommandAndNeedsOne) {
+  for (RolloutCommand command :
+       {RolloutCommand::kPause, RolloutCommand::kResume, RolloutCommand::kAbort, RolloutCommand::kDrain}) {
+    EXPECT_EQ(*FromProto(ToProto(command)), command);
+  }
+  EXPECT_EQ(FromProto(v1::ControlRolloutRequest()).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(RolloutStateProto, RoundTripsWithAndWithoutAPolicy) {
-  RolloutWorkerState in{"job", 4, "cpu-avx2", 3, 2, 1000};
+  RolloutWorkerState in{"job", 4, "cpu-avx2", 3, 2, 1000, true, true};
   RolloutWorkerState out = *FromProto(ToProto(in));
   EXPECT_EQ(out.job, "job");
   EXPECT_EQ(out.version, 4);
@@ -83,6 +156,8 @@ TEST(RolloutStateProto, RoundTripsWithAndWithoutAPolicy) {
   EXPECT_EQ(out.running, 3);
   EXPECT_EQ(out.queued, 2);
   EXPECT_EQ(out.tokens_generated, 1000);
+  EXPECT_TRUE(out.paused);
+  EXPECT_TRUE(out.draining);
   EXPECT_EQ(FromProto(v1::GetRolloutStateResponse())->version, kNoPolicyVersion);
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/rl/sampling_check.h"
 #include "services/wire/field_check.h"
 #include "services/wire/utf8.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 // A logarithm of a probability may round to a little above 0.
 constexpr float kMaxLogprob = 1e-3f;
+constexpr int32_t kMaxMoeLayers = 1024, kMaxExpertsPerToken = 1024;
 
 void CheckLogprobs(const google::protobuf::RepeatedField<float>& logprobs, int tokens,
                    absl::string_view field, FieldCheck& check) {
@@ -34,6 +36,54 @@ void CheckSpans(const v1::Trajectory& proto, FieldCheck& check) {
   }
   check.Require(next == proto.tokens_size(), "spans",
                 absl::StrCat("they end at token ", next, " of ", proto.tokens_size()));
+}
+
+// As many for each token, none impossible.
+void CheckAlternatives(const v1::Trajectory& proto, FieldCheck& check) {
+  const int tokens = proto.tokens_size(), alternatives = proto.alternative_tokens_size();
+  check.Require(alternatives <= int64_t{kMaxTopLogprobs} * tokens, "alternative_tokens",
+                absl::StrCat("more than ", kMaxTopLogprobs, " for a token"));
+  check.Require(tokens == 0 || alternatives % tokens == 0, "alternative_tokens",
+                absl::StrCat("has ", alternatives, " for ", tokens, " tokens"));
+  check.TokenIds(proto.alternative_tokens(), kMaxTopLogprobs * kMaxTokens, "alternative_tokens");
+  CheckLogprobs(proto.alternative_logprobs(), alternatives, "alternative_logprobs", check);
+}
+
+// Whole tokens: 2 bytes for each expert of each layer.
+void CheckExperts(const v1::RoutedExperts& proto, FieldCheck& check) {
+  check.AtMost(proto.ids().size(), kMaxExpertBytes, "experts.ids", "bytes");
+  check.NotNegative(proto.moe_layers(), "experts.moe_layers");
+  check.NotNegative(proto.per_token(), "experts.per_token");
+  check.Require(proto.moe_layers() <= kMaxMoeLayers, "experts.moe_layers", "is absurd");
+  check.Require(proto.per_token() <= kMaxExpertsPerToken, "experts.per_token", "is absurd");
+  if (!check.status().ok() || proto.ids().empty()) return;
+  const int64_t token_bytes = int64_t{2} * proto.moe_layers() * proto.per_token();
+  check.Require(token_bytes > 0 && static_cast<int64_t>(proto.ids().size()) % token_bytes == 0, "experts.ids",
+                absl::StrCat("has ", proto.ids().size(), " bytes for tokens of ", token_bytes));
+}
+
+v1::RoutedExperts ToProto(const RoutedExperts& experts) {
+  v1::RoutedExperts out;
+  out.set_moe_layers(experts.moe_layers);
+  out.set_per_token(experts.per_token);
+  std::string& ids = *out.mutable_ids();
+  ids.reserve(2 * experts.ids.size());
+  for (uint16_t id : experts.ids) {
+    ids.push_back(static_cast<char>(id & 0xff));
+    ids.push_back(static_cast<char>(id >> 8));
+  }
+  return out;
+}
+
+RoutedExperts ExpertsFromProto(const v1::RoutedExperts& proto) {
+  RoutedExperts out{proto.moe_layers(), proto.per_token(), {}};
+  const std::string& ids = proto.ids();
+  out.ids.reserve(ids.size() / 2);
+  for (size_t i = 0; i + 1 < ids.size(); i += 2) {
+    out.ids.push_back(static_cast<uint16_t>(static_cast<unsigned char>(ids[i]) |
+                                            static_cast<unsigned char>(ids[i + 1]) << 8));
+  }
+  return out;
 }
 
 absl::StatusOr<FinishReason> FinishReasonFromProto(v1::FinishReason proto) {
@@ -131,6 +181,14 @@ v1::SamplingParams ToProto(const SamplingParams& params) {
   out.mutable_stop_token_ids()->Add(params.stop_token_ids.begin(), params.stop_token_ids.end());
   for (const std::string& stop : params.stop) out.add_stop(stop);
   out.set_ignore_eos(params.ignore_eos);
+  out.set_min_p(params.min_p);
+  out.set_repetition_penalty(params.repetition_penalty);
+  out.set_presence_penalty(params.presence_penalty);
+  out.set_frequency_penalty(params.frequency_penalty);
+  out.mutable_logit_bias()->insert(params.logit_bias.begin(), params.logit_bias.end());
+  out.set_min_new_tokens(params.min_new_tokens);
+  out.set_top_logprobs(params.top_logprobs);
+  out.set_record_experts(params.record_experts);
   return out;
 }
 
@@ -138,26 +196,20 @@ absl::StatusOr<SamplingParams> FromProto(const v1::SamplingParams& proto) {
   SamplingParams out;
   if (proto.has_temperature()) out.temperature = proto.temperature();
   if (proto.has_top_p()) out.top_p = proto.top_p();
-  FieldCheck check;
-  check.Finite(out.temperature, "temperature");
-  check.Require(out.temperature >= 0 && out.temperature <= 100, "temperature", "must be between 0 and 100");
-  check.NotNegative(proto.top_k(), "top_k");
-  check.Finite(out.top_p, "top_p");
-  check.Require(out.top_p > 0 && out.top_p <= 1, "top_p", "must be above 0 and at most 1");
-  check.Require(proto.max_new_tokens() >= 1 && proto.max_new_tokens() <= static_cast<int32_t>(kMaxTokens),
-                "max_new_tokens", absl::StrCat("must be between 1 and ", kMaxTokens));
-  check.TokenIds(proto.stop_token_ids(), kMaxStopTokens, "stop_token_ids");
-  check.AtMost(proto.stop_size(), kMaxStops, "stop", "texts");
-  for (const std::string& stop : proto.stop()) {
-    check.NotEmpty(stop, "stop");
-    check.AtMost(stop.size(), kMaxStopBytes, "stop", "bytes");
-  }
-  SLUICE_RETURN_IF_ERROR(check.status());
+  if (proto.has_repetition_penalty()) out.repetition_penalty = proto.repetition_penalty();
   out.top_k = proto.top_k();
   out.max_new_tokens = proto.max_new_tokens();
   out.stop_token_ids.assign(proto.stop_token_ids().begin(), proto.stop_token_ids().end());
   out.stop.assign(proto.stop().begin(), proto.stop().end());
   out.ignore_eos = proto.ignore_eos();
+  out.min_p = proto.min_p();
+  out.presence_penalty = proto.presence_penalty();
+  out.frequency_penalty = proto.frequency_penalty();
+  out.logit_bias.insert(proto.logit_bias().begin(), proto.logit_bias().end());
+  out.min_new_tokens = proto.min_new_tokens();
+  out.top_logprobs = proto.top_logprobs();
+  out.record_experts = proto.record_experts();
+  SLUICE_RETURN_IF_ERROR(Validate(out));
   return out;
 }
 
@@ -196,6 +248,11 @@ v1::Trajectory ToProto(const Trajectory& trajectory) {
   out.set_text(ToValidUtf8(trajectory.text));
   out.set_worker(trajectory.worker);
   out.set_attempt(trajectory.attempt);
+  for (const TokenAlternative& alternative : trajectory.alternatives) {
+    out.add_alternative_tokens(alternative.token);
+    out.add_alternative_logprobs(alternative.raw_logprob);
+  }
+  if (!trajectory.experts.ids.empty()) *out.mutable_experts() = ToProto(trajectory.experts);
   return out;
 }
 
@@ -207,6 +264,8 @@ absl::StatusOr<Trajectory> FromProto(const v1::Trajectory& proto) {
   CheckLogprobs(proto.raw_logprobs(), proto.tokens_size(), "raw_logprobs", check);
   CheckLogprobs(proto.processed_logprobs(), proto.tokens_size(), "processed_logprobs", check);
   CheckSpans(proto, check);
+  CheckAlternatives(proto, check);
+  CheckExperts(proto.experts(), check);
   check.AtMost(proto.text().size(), kMaxTextBytes, "text", "bytes");
   check.AtMost(proto.worker().size(), kMaxNameBytes, "worker", "bytes");
   SLUICE_RETURN_IF_ERROR(check.status());
@@ -224,6 +283,9 @@ absl::StatusOr<Trajectory> FromProto(const v1::Trajectory& proto) {
   out.text = proto.text();
   out.worker = proto.worker();
   out.attempt = proto.attempt();
+  for (int i = 0; i < proto.alternative_tokens_size(); ++i)
+    out.alternatives.push_back({proto.alternative_tokens(i), proto.alternative_logprobs(i)});
+  if (proto.has_experts()) out.experts = ExpertsFromProto(proto.experts());
   return out;
 }
 

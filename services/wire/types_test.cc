@@ -26,6 +26,8 @@ Trajectory SomeTrajectory() {
   out.text = "six";
   out.worker = "rollout-0";
   out.attempt = 2;
+  out.alternatives = {{1, -0.5f}, {2, -1}, {3, -0.5f}, {4, -1}, {5, -0.5f}, {6, -1}};
+  out.experts = {2, 1, {0, 1, 257, 65535}};
   return out;
 }
 
@@ -57,6 +59,14 @@ TEST(SamplingParamsProto, RoundTrips) {
   params.stop_token_ids = {1, 2};
   params.stop = {"</answer>", "\n"};
   params.ignore_eos = true;
+  params.min_p = 0.05f;
+  params.repetition_penalty = 1.25f;
+  params.presence_penalty = 0.5f;
+  params.frequency_penalty = -0.5f;
+  params.logit_bias = {{3, -100}, {9, 2.5f}};
+  params.min_new_tokens = 4;
+  params.top_logprobs = 5;
+  params.record_experts = true;
   EXPECT_EQ(*FromProto(ToProto(params)), params);
   params.temperature = 0;
   EXPECT_EQ(FromProto(ToProto(params))->temperature, 0);
@@ -70,6 +80,9 @@ TEST(SamplingParamsProto, HasTheDefaultsOfItsComments) {
   EXPECT_EQ(params.top_k, 0);
   EXPECT_EQ(params.top_p, 1);
   EXPECT_FALSE(params.ignore_eos);
+  SamplingParams defaults;
+  defaults.max_new_tokens = 1;
+  EXPECT_EQ(params, defaults);
 }
 
 TEST(SamplingParamsProto, IsRefusedWhenAFieldIsOutOfRange) {
@@ -81,6 +94,13 @@ TEST(SamplingParamsProto, IsRefusedWhenAFieldIsOutOfRange) {
                     {"top_k", [](P& p) { p.set_top_k(-1); }},
                     {"top_p", [](P& p) { p.set_top_p(0); }},
                     {"top_p", [](P& p) { p.set_top_p(kNan); }},
+                    {"min_p", [](P& p) { p.set_min_p(kNan); }},
+                    {"repetition_penalty", [](P& p) { p.set_repetition_penalty(0); }},
+                    {"presence_penalty", [](P& p) { p.set_presence_penalty(1e6f); }},
+                    {"frequency_penalty", [](P& p) { p.set_frequency_penalty(kNan); }},
+                    {"logit_bias", [](P& p) { (*p.mutable_logit_bias())[-4] = 1; }},
+                    {"min_new_tokens", [](P& p) { p.set_min_new_tokens(1000); }},
+                    {"top_logprobs", [](P& p) { p.set_top_logprobs(-1); }},
                     {"max_new_tokens", [](P& p) { p.set_max_new_tokens(0); }},
                     {"max_new_tokens", [](P& p) { p.set_max_new_tokens(1 << 30); }},
                     {"stop_token_ids", [](P& p) { p.add_stop_token_ids(-1); }},
@@ -102,6 +122,8 @@ TEST(TrajectoryProto, RoundTripsBitForBit) {
   EXPECT_EQ(out.text, in.text);
   EXPECT_EQ(out.worker, in.worker);
   EXPECT_EQ(out.attempt, in.attempt);
+  EXPECT_EQ(out.alternatives, in.alternatives);
+  EXPECT_EQ(out.experts, in.experts);
 }
 
 TEST(TrajectoryProto, CarriesTextThatEndsInTheMiddleOfACharacter) {
@@ -127,6 +149,19 @@ TEST(TrajectoryProto, IsRefusedWhenItsPartsDoNotFit) {
        {"spans", [](P& p) { p.mutable_spans(1)->set_end(9); }},
        {"spans.policy_version", [](P& p) { p.mutable_spans(0)->set_policy_version(-1); }},
        {"spans.manifest_hash", [](P& p) { p.mutable_spans(0)->clear_manifest_hash(); }},
+       {"alternative_tokens", [](P& p) { p.add_alternative_tokens(1); }},
+       {"alternative_tokens", [](P& p) { p.set_alternative_tokens(0, -1); }},
+       {"alternative_tokens",
+        [](P& p) {
+          for (int i = 0; i < 60; ++i) p.add_alternative_tokens(1);
+        }},
+       {"alternative_logprobs", [](P& p) { p.mutable_alternative_logprobs()->RemoveLast(); }},
+       {"alternative_logprobs", [](P& p) { p.set_alternative_logprobs(0, kNan); }},
+       {"experts.ids", [](P& p) { p.mutable_experts()->mutable_ids()->pop_back(); }},
+       {"experts.ids", [](P& p) { p.mutable_experts()->set_per_token(0); }},
+       {"experts.ids", [](P& p) { p.mutable_experts()->set_ids(std::string((32 << 20) + 4, 'x')); }},
+       {"experts.moe_layers", [](P& p) { p.mutable_experts()->set_moe_layers(-1); }},
+       {"experts.per_token", [](P& p) { p.mutable_experts()->set_per_token(1 << 30); }},
        {"key.index", [](P& p) { p.mutable_key()->set_index(1u << 31); }},
        {"worker", [](P& p) { p.set_worker(std::string(1000, 'w')); }},
        {"finish_reason", [](P& p) { p.set_finish_reason(static_cast<v1::FinishReason>(77)); }}});
