@@ -10,10 +10,105 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kMaxVocab = 4 << 20, kMaxHidden = 1 << 17, kMaxLayers = 1024, kMaxHeads = 4096,
-                  kMaxIntermediate = 1 << 20, kMaxPositions = 1 << 28, kMaxRank = 1 << 16, kMaxHeadDim = 4096,
-                  kMaxExperts = 4096;
+                  kMaxIntermediate = 1 << 20, kMaxPositions = 1 << 28, kMaxRank = 1 << 16, kMaxHeadDim = 4096;
 
-bool IsDeepSeekV2(const ModelConfig& config) { return config.model_type == "deepseek_v2"; }
+enum class Biases { kConfigured, kQkvOnly };  // as attention_bias says, or always and of q, k and v only
+
+// What a model_type stands for beyond its fields.
+struct Family {
+  const char* model_type;
+  AttentionKind attention = AttentionKind::kGrouped;
+  MoeFamily moe;              // latent families
+  bool always_pairs = false;  // rope_interleave is not looked at
+  Biases biases = Biases::kConfigured;
+  bool qk_norm = false;
+  int64_t head_dim = 0;  // where head_dim is not given; 0: hidden_size / num_attention_heads
+  bool kv_heads_required = false;
+  bool window_by_default = true;  // sliding_window counts unless use_sliding_window is false
+};
+
+const Family kFamilies[] = {
+    {.model_type = "deepseek_v2",
+     .attention = AttentionKind::kLatent,
+     .moe = {.score = RouterScore::kSoftmax},
+     .always_pairs = true},
+    {.model_type = "deepseek_v3", .attention = AttentionKind::kLatent, .moe = {.groups_required = true}},
+    {.model_type = "kimi_k2", .attention = AttentionKind::kLatent, .moe = {.groups_required = true}},
+    {.model_type = "glm4_moe_lite", .attention = AttentionKind::kLatent, .moe = {.first_dense_layers = 1}},
+    {.model_type = "llama"},
+    {.model_type = "qwen2",
+     .biases = Biases::kQkvOnly,
+     .kv_heads_required = true,
+     .window_by_default = false},
+    {.model_type = "qwen3",
+     .qk_norm = true,
+     .head_dim = 128,
+     .kv_heads_required = true,
+     .window_by_default = false}};
+
+const Family* FindFamily(JsonFields& in, const std::string& model_type) {
+  std::string known;
+  for (const Family& family : kFamilies) {
+    if (model_type == family.model_type) return &family;
+    absl::StrAppend(&known, known.empty() ? "" : ", ", family.model_type);
+  }
+  in.Fail("model_type", absl::StrCat("is \"", model_type.substr(0, 64), "\"; supported are ", known));
+  return nullptr;
+}
+
+// Fields of other models' configs that change the result, and the value at which they do not.
+struct NeutralField {
+  const char* name;
+  double value;  // of a number; 0 also stands for false
+};
+constexpr NeutralField kNeutralFields[] = {
+    {"mlp_bias", 0},
+    {"final_logit_softcapping", 0},
+    {"attn_logit_softcapping", 0},
+    {"attn_logit_softcap", 0},
+    {"logit_softcap", 0},
+    {"logits_soft_cap", 0},
+    {"logit_scale", 1},
+    {"logits_scaling", 1},
+    {"embedding_multiplier", 1},
+    {"residual_multiplier", 1},
+    {"scale_emb", 1},
+    {"clip_qkv", 0},
+    {"use_qk_norm", 0},
+    {"attn_output_gate", 0},
+    {"attention_chunk_size", 0},
+    {"no_rope_layer_interval", 0},
+    {"use_bidirectional_attention", 0},
+};
+constexpr const char* kForeignFields[] = {
+    "attention_multiplier", "query_pre_attn_scalar",       "scale_depth",           "dim_model_base",
+    "no_rope_layers",       "dual_chunk_attention_config", "cross_attention_layers"};
+constexpr const char* kForeignExperts[] = {"n_routed_experts", "num_experts", "num_local_experts"};
+
+double NumberOf(const nlohmann::json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  return value.is_number() ? value.get<double>() : std::nan("");
+}
+
+void RefuseForeignFields(JsonFields& in, const Family& family) {
+  for (const NeutralField& field : kNeutralFields) {
+    const nlohmann::json* value = in.Find(field.name);
+    if (value != nullptr && NumberOf(*value) != field.value) {
+      in.Fail(field.name,
+              absl::StrCat("is ", value->dump().substr(0, 64),
+                           ": it changes the result and is not supported for ", family.model_type));
+    }
+  }
+  for (const char* name : kForeignFields) {
+    if (in.Has(name)) in.Fail(name, "is set: it changes the result and is not supported");
+  }
+  if (family.attention == AttentionKind::kLatent) return;
+  for (const char* name : kForeignExperts) {
+    const nlohmann::json* value = in.Find(name);
+    if (value != nullptr && NumberOf(*value) != 0)
+      in.Fail(name, absl::StrCat("is set: ", family.model_type, " has no experts"));
+  }
+}
 
 void ReadSizes(JsonFields& in, ModelConfig& out) {
   out.vocab = in.Int("vocab_size", 1, kMaxVocab);
@@ -24,16 +119,16 @@ void ReadSizes(JsonFields& in, ModelConfig& out) {
   out.max_positions = in.Int("max_position_embeddings", 1, kMaxPositions);
   out.norm_epsilon = in.NumberOr("rms_norm_eps", 1e-6, 0, 1);
   const std::string activation = in.StringOr("hidden_act", "silu");
-  if (activation != "silu")
-    in.Fail("hidden_act", absl::StrCat("is \"", activation, "\"; only \"silu\" is supported"));
+  if (activation != "silu" && activation != "swish")
+    in.Fail("hidden_act", absl::StrCat("is \"", activation.substr(0, 64), "\"; only \"silu\" is supported"));
+  out.tied_embeddings = in.BoolOr("tie_word_embeddings", false);
   if (in.Has("quantization_config")) {
     in.Fail("quantization_config",
             "is set: quantized checkpoints are not supported; convert the model to bfloat16");
   }
-  out.tied_embeddings = in.BoolOr("tie_word_embeddings", false);
 }
 
-void ReadAttention(JsonFields& in, const nlohmann::json& json, ModelConfig& out) {
+void ReadLatentAttention(JsonFields& in, const Family& family, const nlohmann::json& json, ModelConfig& out) {
   out.kv_lora_rank = in.Int("kv_lora_rank", 1, kMaxRank);
   if (!json.contains("q_lora_rank")) in.Fail("q_lora_rank", "is missing (null: no query compression)");
   out.q_lora_rank = in.IntOr("q_lora_rank", 0, 1, kMaxRank);
@@ -43,114 +138,50 @@ void ReadAttention(JsonFields& in, const nlohmann::json& json, ModelConfig& out)
   out.v_dim = in.Int("v_head_dim", 1, kMaxHeadDim);
   out.qkv_bias = out.o_bias = in.BoolOr("attention_bias", false);
   const bool interleaved = in.BoolOr("rope_interleave", true);
-  out.rope_interleaved = IsDeepSeekV2(out) || interleaved;
+  out.rope_interleaved = family.always_pairs || interleaved;
 }
 
-// transformers 5: rope_parameters with theta inside. Hub: rope_scaling and rope_theta.
-absl::Status ReadRope(JsonFields& top, ModelConfig& config) {
-  RopeConfig& out = config.rope;
-  const bool v5 = top.Has("rope_parameters");
-  const char* where = v5 ? "rope_parameters" : "rope_scaling";
-  const nlohmann::json empty = nlohmann::json::object();
-  const nlohmann::json* object = top.Find(where);
-  JsonFields in(object != nullptr ? *object : empty, absl::StrCat("config.json: ", where));
-  const double theta = top.NumberOr("rope_theta", 10000, 1.001, 1e12);
-  out.theta = in.NumberOr("rope_theta", theta, 1.001, 1e12);
-  const char* type_field = in.Has("rope_type") ? "rope_type" : "type";
-  const std::string type = in.StringOr(type_field, "default");
-  if (type == "default") return in.status();
-  out.factor = in.Number("factor", 1e-3, 1e6);
-  out.mscale_all_dim = in.NumberOr("mscale_all_dim", 0, 0, 100);
-  if (type == "linear") {
-    out.kind = RopeKind::kLinear;
-    return in.status();
+void ReadGroupedAttention(JsonFields& in, const Family& family, const nlohmann::json& json,
+                          ModelConfig& out) {
+  if (in.Has("kv_lora_rank"))
+    in.Fail("kv_lora_rank", absl::StrCat("is set: ", family.model_type, " has no latent attention"));
+  if (family.kv_heads_required && !json.contains("num_key_value_heads"))
+    in.Fail("num_key_value_heads", "is missing (null: as many as num_attention_heads)");
+  out.kv_heads = in.IntOr("num_key_value_heads", out.heads, 1, out.heads);
+  if (out.heads % out.kv_heads != 0) in.Fail("num_key_value_heads", "does not divide num_attention_heads");
+  int64_t head_dim = in.IntOr("head_dim", family.head_dim, 2, kMaxHeadDim);
+  if (head_dim == 0) {
+    if (out.hidden % out.heads != 0)
+      in.Fail("num_attention_heads", "does not divide hidden_size, and there is no head_dim");
+    head_dim = out.hidden / out.heads;
   }
-  if (type != "yarn") {
-    in.Fail(type_field,
-            absl::StrCat("is \"", type.substr(0, 64), "\"; supported are default, linear and yarn"));
-    return in.status();
-  }
-  out.kind = RopeKind::kYarn;
-  out.original_max_positions = in.Int("original_max_position_embeddings", 1, kMaxPositions);
-  out.beta_fast = in.NumberOr("beta_fast", 32, 0, 1e6);
-  out.beta_slow = in.NumberOr("beta_slow", 1, 0, 1e6);
-  if (out.beta_fast == 0) out.beta_fast = 32;
-  if (out.beta_slow == 0) out.beta_slow = 1;
-  out.mscale = in.NumberOr("mscale", 0, 0, 100);
-  out.attention_factor = in.NumberOr("attention_factor", 0, 1e-6, 1e6);
-  out.truncate = in.BoolOr("truncate", true);
-  return in.status();
+  if (head_dim % 2 != 0) in.Fail("head_dim", "is odd");
+  out.qk_rope_dim = out.v_dim = head_dim;
+  out.rope_interleaved = false;
+  out.qk_norm = family.qk_norm;
+  const bool configured = in.BoolOr("attention_bias", false);
+  out.qkv_bias = configured || family.biases == Biases::kQkvOnly;
+  out.o_bias = configured && family.biases == Biases::kConfigured;
 }
 
-void ReadRouter(JsonFields& in, ModelConfig& config) {
-  MoeConfig& out = config.moe;
-  const bool v2 = IsDeepSeekV2(config);
-  const std::string method = in.StringOr("topk_method", v2 ? "greedy" : "noaux_tc");
-  const bool known = v2 ? method == "greedy" || method == "group_limited_greedy" : method == "noaux_tc";
-  if (!known) {
-    in.Fail("topk_method", absl::StrCat("is \"", method.substr(0, 64), "\"; ", config.model_type,
-                                        " supports ", v2 ? "greedy and group_limited_greedy" : "noaux_tc"));
+// Attention sees the whole context: a window that is shorter is refused, one that never ends a context
+// ignored.
+void RefuseWindows(JsonFields& in, const Family& family, const ModelConfig& config) {
+  const int64_t window = in.IntOr("sliding_window", config.max_positions, 1, int64_t{1} << 40);
+  const nlohmann::json* types = in.Find("layer_types");
+  if (types != nullptr && !types->is_array()) return in.Fail("layer_types", "is not a list");
+  bool any = types == nullptr && in.BoolOr("use_sliding_window", family.window_by_default) &&
+             in.IntOr("max_window_layers", 0, 0, 1 << 20) < config.layers;
+  for (const nlohmann::json& type : types != nullptr ? *types : nlohmann::json::array()) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      return in.Fail("layer_types", "has an entry besides full_attention and sliding_attention");
+    }
+    any = any || type == "sliding_attention";
   }
-  const char* score = v2 ? "softmax" : "sigmoid";
-  if (in.StringOr("scoring_func", score) != score) {
-    in.Fail("scoring_func", absl::StrCat("must be \"", score, "\" for ", config.model_type));
+  if (any && window < config.max_positions) {
+    in.Fail("sliding_window", absl::StrCat("is ", window, ", less than max_position_embeddings = ",
+                                           config.max_positions, ": sliding windows are not supported"));
   }
-  out.score = v2 ? RouterScore::kSoftmax : RouterScore::kSigmoid;
-  out.correction_bias = !v2;
-  const bool normalize = in.BoolOr("norm_topk_prob", true);
-  out.normalize_weights = !v2 && normalize;  // transformers' deepseek_v2 does not normalise
-  out.scaling =
-      v2 ? in.NumberOr("routed_scaling_factor", 1, 1e-6, 1e6) : in.Number("routed_scaling_factor", 1e-6, 1e6);
-  const int64_t groups = in.IntOr("n_group", 1, 1, out.experts);
-  const int64_t kept = in.IntOr("topk_group", 1, 1, groups);
-  if (method == "greedy" || groups == 1) return;
-  out.groups = static_cast<int32_t>(groups);
-  out.groups_kept = static_cast<int32_t>(kept);
-  out.group_score = v2 ? RouterGroupScore::kMax : RouterGroupScore::kTopTwoSum;
-  if (out.experts % out.groups != 0) in.Fail("n_group", "does not divide n_routed_experts");
-  const int32_t per_group = out.experts / out.groups;
-  if (!v2 && per_group < 2) in.Fail("n_group", "leaves fewer than two experts in a group");
-  if (out.experts_per_token > per_group * out.groups_kept) {
-    in.Fail("num_experts_per_tok", "is more than the experts of topk_group groups");
-  }
-}
-
-// Which layers are mixtures: mlp_layer_types when given, else those from first_k_dense_replace on.
-// moe_layer_freq is not looked at, as in transformers (all released models say 1).
-void ReadMoeLayers(JsonFields& in, ModelConfig& out) {
-  out.moe_layer.assign(static_cast<size_t>(out.layers), false);
-  if (out.moe.experts == 0) return;
-  const nlohmann::json* types = in.Find("mlp_layer_types");
-  if (types == nullptr) {
-    const int64_t first = in.IntOr("first_k_dense_replace", 0, 0, 1 << 20);
-    for (int64_t i = first; i < out.layers; ++i) out.moe_layer[static_cast<size_t>(i)] = true;
-    return;
-  }
-  if (!types->is_array() || types->size() != out.moe_layer.size()) {
-    in.Fail("mlp_layer_types", absl::StrCat("is not a list of num_hidden_layers = ", out.layers, " entries"));
-    return;
-  }
-  for (size_t i = 0; i < types->size(); ++i) {
-    if ((*types)[i] != "dense" && (*types)[i] != "sparse")
-      in.Fail("mlp_layer_types", "has an entry besides dense, sparse");
-    out.moe_layer[i] = (*types)[i] == "sparse";
-  }
-}
-
-void ReadMoe(JsonFields& in, ModelConfig& config) {
-  config.moe.experts = static_cast<int32_t>(in.IntOr("n_routed_experts", 0, 0, kMaxExperts));
-  ReadMoeLayers(in, config);
-  bool any = false;
-  for (bool moe : config.moe_layer) any = any || moe;
-  if (!any) {  // a dense model, whatever its other fields say
-    config.moe = MoeConfig();
-    return;
-  }
-  MoeConfig& out = config.moe;
-  out.experts_per_token = static_cast<int32_t>(in.Int("num_experts_per_tok", 1, out.experts));
-  out.shared_experts = static_cast<int32_t>(in.IntOr("n_shared_experts", 0, 0, 64));
-  out.intermediate = in.Int("moe_intermediate_size", 1, kMaxIntermediate);
-  ReadRouter(in, config);
 }
 
 void ReadDType(JsonFields& in, ModelConfig& out) {
@@ -189,92 +220,56 @@ void ReadTokenIds(JsonFields& in, ModelConfig& out) {
   }
 }
 
-double Mscale(double factor, double mscale) {
-  return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1.0;
+absl::StatusOr<ModelConfig> ReadConfig(const nlohmann::json& json) {
+  JsonFields in(json, "config.json");
+  ModelConfig out;
+  out.model_type = in.String("model_type");
+  SLUICE_RETURN_IF_ERROR(in.status());
+  const Family* family = FindFamily(in, out.model_type);
+  SLUICE_RETURN_IF_ERROR(in.status());
+  out.attention = family->attention;
+  RefuseForeignFields(in, *family);
+  ReadSizes(in, out);
+  if (out.attention == AttentionKind::kLatent) {
+    ReadLatentAttention(in, *family, json, out);
+  } else {
+    ReadGroupedAttention(in, *family, json, out);
+  }
+  RefuseWindows(in, *family, out);
+  SLUICE_RETURN_IF_ERROR(in.status());
+  SLUICE_ASSIGN_OR_RETURN(out.rope, ReadRopeConfig(in, out.max_positions));
+  out.moe_layer.assign(static_cast<size_t>(out.layers), false);
+  if (out.attention == AttentionKind::kLatent)
+    ReadMoeConfig(in, family->moe, out.layers, out.moe, out.moe_layer);
+  ReadDType(in, out);
+  ReadTokenIds(in, out);
+  SLUICE_RETURN_IF_ERROR(in.status());
+  return out;
 }
 
 }  // namespace
 
 double ModelConfig::SoftmaxScale() const {
-  double scale = 1.0 / std::sqrt(static_cast<double>(qk_nope_dim + qk_rope_dim));
-  if (rope.kind != RopeKind::kDefault && rope.mscale_all_dim != 0) {
-    const double m = Mscale(rope.factor, rope.mscale_all_dim);
-    scale *= m * m;
-  }
-  return scale;
+  const double scale = 1.0 / std::sqrt(static_cast<double>(qk_nope_dim + qk_rope_dim));
+  return attention == AttentionKind::kLatent ? scale * rope.LatentSoftmaxFactor() : scale;
 }
 
-// YaRN (arXiv 2309.00071, section 3.2): low frequencies are interpolated by `factor`, high ones kept, a ramp
-// between.
 std::vector<float> ModelConfig::RopeInverseFrequencies() const {
-  const int64_t half = qk_rope_dim / 2;
-  const double dim = static_cast<double>(qk_rope_dim);
-  double low = 0, high = 0;
-  if (rope.kind == RopeKind::kYarn) {
-    const auto dimension_of = [&](double rotations) {
-      const double positions = static_cast<double>(rope.original_max_positions);
-      return dim * std::log(positions / (rotations * 2 * M_PI)) / (2 * std::log(rope.theta));
-    };
-    low = dimension_of(rope.beta_fast);
-    high = dimension_of(rope.beta_slow);
-    if (rope.truncate) {
-      low = std::floor(low);
-      high = std::ceil(high);
-    }
-    low = std::max(low, 0.0);
-    high = std::min(high, dim - 1);
-    if (low == high) high += 0.001;
-  }
-  std::vector<float> out(static_cast<size_t>(half));
-  for (int64_t i = 0; i < half; ++i) {
-    const double extra = 1.0 / std::pow(rope.theta, 2.0 * static_cast<double>(i) / dim);
-    double frequency = extra;
-    if (rope.kind == RopeKind::kLinear) frequency = extra / rope.factor;
-    if (rope.kind == RopeKind::kYarn) {
-      const double ramp = std::min(1.0, std::max(0.0, (static_cast<double>(i) - low) / (high - low)));
-      frequency = extra / rope.factor * ramp + extra * (1 - ramp);
-    }
-    out[static_cast<size_t>(i)] = static_cast<float>(frequency);
-  }
-  return out;
+  return rope.InverseFrequencies(qk_rope_dim);
 }
 
-float ModelConfig::RopeAmplitude() const {
-  if (rope.kind != RopeKind::kYarn) return 1.0f;
-  if (rope.attention_factor != 0) return static_cast<float>(rope.attention_factor);
-  if (rope.mscale != 0 && rope.mscale_all_dim != 0) {
-    return static_cast<float>(Mscale(rope.factor, rope.mscale) / Mscale(rope.factor, rope.mscale_all_dim));
-  }
-  return static_cast<float>(Mscale(rope.factor, 1));
-}
+float ModelConfig::RopeAmplitude() const { return rope.Amplitude(); }
 
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view config_json,
                                              absl::string_view generation_config_json) {
   SLUICE_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(config_json, "config.json"));
-  JsonFields in(json, "config.json");
-  ModelConfig out;
-  out.model_type = in.String("model_type");
-  SLUICE_RETURN_IF_ERROR(in.status());
-  if (out.model_type != "deepseek_v2" && out.model_type != "deepseek_v3" && out.model_type != "kimi_k2") {
-    in.Fail("model_type", absl::StrCat("is \"", out.model_type.substr(0, 64),
-                                       "\"; supported are deepseek_v2, deepseek_v3 and kimi_k2"));
-    return in.status();
-  }
-  ReadSizes(in, out);
-  ReadAttention(in, json, out);
-  SLUICE_RETURN_IF_ERROR(in.status());
-  SLUICE_RETURN_IF_ERROR(ReadRope(in, out));
-  ReadMoe(in, out);
-  ReadDType(in, out);
-  ReadTokenIds(in, out);
-  SLUICE_RETURN_IF_ERROR(in.status());
-  if (!generation_config_json.empty()) {
-    SLUICE_ASSIGN_OR_RETURN(const nlohmann::json json2,
-                            ParseJson(generation_config_json, "generation_config.json"));
-    JsonFields generation(json2, "generation_config.json");
-    ReadTokenIds(generation, out);
-    SLUICE_RETURN_IF_ERROR(generation.status());
-  }
+  SLUICE_ASSIGN_OR_RETURN(ModelConfig out, ReadConfig(json));
+  if (generation_config_json.empty()) return out;
+  SLUICE_ASSIGN_OR_RETURN(const nlohmann::json more,
+                          ParseJson(generation_config_json, "generation_config.json"));
+  JsonFields generation(more, "generation_config.json");
+  ReadTokenIds(generation, out);
+  SLUICE_RETURN_IF_ERROR(generation.status());
   return out;
 }
 

@@ -8,46 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/spec/moe_config.h"
+#include "core/spec/rope_config.h"
 #include "core/spec/tensor.h"
 
 namespace sluice {
-
-enum class RopeKind { kDefault, kLinear, kYarn, kLlama3 };
-
-struct RopeConfig {
-  RopeKind kind = RopeKind::kDefault;
-  double theta = 10000, factor = 1;
-  int64_t original_max_positions = 0;
-  double beta_fast = 32, beta_slow = 1;
-  double mscale = 0, mscale_all_dim = 0;  // 0: absent
-  double attention_factor = 0;            // 0: absent
-  bool truncate = true;
-  double low_frequency_factor = 1, high_frequency_factor = 4;  // kLlama3
-};
 
 // Latent: multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), one cached vector for all
 // heads. Grouped: heads / kv_heads query heads share a key and a value head (Ainslie et al. 2023); kv_heads =
 // heads is plain multi-head attention, kv_heads = 1 multi-query.
 enum class AttentionKind { kLatent, kGrouped };
-
-enum class RouterScore { kSoftmax, kSigmoid };
-enum class RouterGroupScore {
-  kNone,
-  kMax,
-  kTopTwoSum
-};  // how a group of experts is scored; kNone: no groups
-
-struct MoeConfig {
-  int32_t experts = 0;  // routed; 0: a dense model
-  int32_t experts_per_token = 0, shared_experts = 0;
-  int64_t intermediate = 0;  // of one expert
-  int32_t groups = 1, groups_kept = 1;
-  RouterScore score = RouterScore::kSoftmax;
-  RouterGroupScore group_score = RouterGroupScore::kNone;
-  bool correction_bias = false;  // e_score_correction_bias takes part in the choice, not in the weights
-  bool normalize_weights = false;
-  double scaling = 1;
-};
 
 struct ModelConfig {
   std::string model_type;
@@ -64,7 +34,7 @@ struct ModelConfig {
   // Grouped only.
   int64_t kv_heads = 0;
   bool qk_norm = false;          // RMSNorm over each head of q and k, before RoPE (Qwen3)
-  bool qkv_bias = false;         // biases of q_a and kv_a (latent) or of q, k and v (grouped)
+  bool qkv_bias = false;         // biases of q_a (where queries are compressed) and kv_a, or of q, k and v
   bool o_bias = false;           // bias of o_proj
   bool rope_interleaved = true;  // pairs (2i, 2i+1) rotate; else halves
   RopeConfig rope;
@@ -80,7 +50,8 @@ struct ModelConfig {
   float RopeAmplitude() const;                        // multiplies cos and sin
 };
 
-// Refuses, naming the field, what is missing, out of range or not supported.
+// Refuses, naming the field, what is missing, out of range or not supported, and fields that would change the
+// result in a way that is not computed here. Fields without a part in the result are ignored.
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view config_json,
                                              absl::string_view generation_config_json = "");
 

@@ -94,7 +94,7 @@ struct BadField {
 };
 
 TEST(ModelConfig, NamesTheFieldWhenItRefuses) {
-  const BadField bad[] = {{"model_type", "llama"},
+  const BadField bad[] = {{"model_type", "mamba"},
                           {"model_type", nullptr},
                           {"vocab_size", 0},
                           {"vocab_size", 1e18},
@@ -132,6 +132,159 @@ TEST(ModelConfig, NamesTheFieldWhenItRefuses) {
   EXPECT_THAT(ErrorOf(json), HasSubstr("longrope"));
 }
 
+TEST(ModelConfig, ReadsGroupedAttention) {
+  const ModelConfig llama = *ParseModelConfig(TinyGroupedConfig("llama").dump());
+  EXPECT_EQ(llama.attention, AttentionKind::kGrouped);
+  EXPECT_EQ(llama.kv_heads, 2);
+  EXPECT_EQ(llama.qk_nope_dim, 0);
+  EXPECT_EQ(llama.qk_rope_dim, 4);
+  EXPECT_EQ(llama.v_dim, 4);
+  EXPECT_FALSE(llama.rope_interleaved || llama.qk_norm || llama.qkv_bias || llama.o_bias);
+  EXPECT_THAT(llama.moe_layer, ElementsAre(false, false));
+  const ModelConfig qwen2 = *ParseModelConfig(TinyGroupedConfig("qwen2").dump());
+  EXPECT_TRUE(qwen2.qkv_bias);
+  EXPECT_FALSE(qwen2.o_bias || qwen2.qk_norm);
+  nlohmann::json json = TinyGroupedConfig("qwen3");
+  EXPECT_EQ(ParseModelConfig(json.dump())->qk_rope_dim, 128);  // the class's own default
+  json["head_dim"] = 6;
+  json["attention_bias"] = true;
+  const ModelConfig qwen3 = *ParseModelConfig(json.dump());
+  EXPECT_EQ(qwen3.qk_rope_dim, 6);
+  EXPECT_TRUE(qwen3.qk_norm && qwen3.qkv_bias && qwen3.o_bias);
+  EXPECT_DOUBLE_EQ(qwen3.SoftmaxScale(), 1 / std::sqrt(6.0));
+}
+
+TEST(ModelConfig, CountsKeyHeadsFromNoneToAll) {
+  nlohmann::json json = TinyGroupedConfig("llama");
+  json.erase("num_key_value_heads");
+  EXPECT_EQ(ParseModelConfig(json.dump())->kv_heads, 4);
+  json["num_key_value_heads"] = nullptr;
+  EXPECT_EQ(ParseModelConfig(json.dump())->kv_heads, 4);
+  json["num_key_value_heads"] = 1;
+  EXPECT_EQ(ParseModelConfig(json.dump())->kv_heads, 1);
+  json["model_type"] = "qwen2";
+  json.erase("num_key_value_heads");
+  EXPECT_THAT(ErrorOf(json), HasSubstr("num_key_value_heads"));
+}
+
+TEST(ModelConfig, StretchesTheRotationOfGroupedAttention) {
+  nlohmann::json json = TinyGroupedConfig("qwen2");
+  json["rope_scaling"] = {
+      {"type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 16}, {"mscale_all_dim", 1.0}};
+  const ModelConfig yarn = *ParseModelConfig(json.dump());
+  EXPECT_FLOAT_EQ(yarn.RopeAmplitude(), static_cast<float>(0.1 * std::log(4.0) + 1));
+  EXPECT_DOUBLE_EQ(yarn.SoftmaxScale(), 0.5);  // mscale_all_dim belongs to latent attention
+  json["rope_scaling"].erase("factor");        // then from the contexts: 64 / 16
+  EXPECT_EQ(ParseModelConfig(json.dump())->RopeInverseFrequencies(), yarn.RopeInverseFrequencies());
+  json["model_type"] = "llama";
+  json["rope_scaling"] = {{"rope_type", "llama3"},
+                          {"factor", 8},
+                          {"low_freq_factor", 1},
+                          {"high_freq_factor", 4},
+                          {"original_max_position_embeddings", 64}};
+  const std::vector<float> llama3 = ParseModelConfig(json.dump())->RopeInverseFrequencies();
+  EXPECT_FLOAT_EQ(llama3[0], 1.0f);       // 10 rotations in 64 positions: kept
+  EXPECT_FLOAT_EQ(llama3[1], 0.01f / 8);  // a tenth of one: stretched
+  json["rope_theta"] = 16.0;              // 64 / 4 / (2 pi) = 2.55 rotations: a blend
+  const double kept = (64 * 0.25 / (2 * M_PI) - 1) / 3;
+  EXPECT_FLOAT_EQ(ParseModelConfig(json.dump())->RopeInverseFrequencies()[1],
+                  static_cast<float>(0.25 * (kept + (1 - kept) / 8)));
+}
+
+TEST(ModelConfig, ReadsLayersOfGlm) {
+  nlohmann::json json = TinyConfig();
+  json["model_type"] = "glm4_moe_lite";
+  json.erase("first_k_dense_replace");
+  json.erase("n_group");
+  json.erase("topk_group");
+  EXPECT_THAT(ParseModelConfig(json.dump())->moe_layer, ElementsAre(false, true));
+  EXPECT_EQ(ParseModelConfig(json.dump())->moe.groups, 1);
+  json["mlp_layer_types"] = {"sparse", "dense"};
+  EXPECT_THAT(ParseModelConfig(json.dump())->moe_layer, ElementsAre(true, false));
+  json["first_k_dense_replace"] = 1;
+  EXPECT_THAT(ErrorOf(json), HasSubstr("first_k_dense_replace"));
+  json["model_type"] = "kimi_k2";
+  json.erase("mlp_layer_types");
+  EXPECT_THAT(ErrorOf(json), HasSubstr("n_group"));
+}
+
+TEST(ModelConfig, IgnoresWindowsThatNeverEndAContext) {
+  nlohmann::json json = TinyGroupedConfig("qwen2");
+  json["sliding_window"] = 16;
+  json["use_sliding_window"] = false;
+  EXPECT_EQ(ErrorOf(json), "");
+  json["use_sliding_window"] = true;
+  EXPECT_THAT(ErrorOf(json), HasSubstr("sliding_window"));
+  json["max_window_layers"] = 2;  // windows from layer 2 on: there is none
+  EXPECT_EQ(ErrorOf(json), "");
+  json["layer_types"] = {"full_attention", "sliding_attention"};
+  EXPECT_THAT(ErrorOf(json), HasSubstr("sliding_window"));
+  json["sliding_window"] = 64;  // as long as the context
+  EXPECT_EQ(ErrorOf(json), "");
+  json["layer_types"] = {"full_attention", "linear_attention"};
+  EXPECT_THAT(ErrorOf(json), HasSubstr("layer_types"));
+}
+
+TEST(ModelConfig, RefusesWhatWouldChangeTheResult) {
+  const BadField bad[] = {
+      {"num_key_value_heads", 3},
+      {"num_key_value_heads", 0},
+      {"num_key_value_heads", 8},
+      {"num_attention_heads", 3},
+      {"num_attention_heads", 0},
+      {"head_dim", 5},
+      {"head_dim", -4},
+      {"hidden_act", "gelu"},
+      {"mlp_bias", true},
+      {"partial_rotary_factor", 0.5},
+      {"sliding_window", 32},
+      {"final_logit_softcapping", 30.0},
+      {"attn_logit_softcapping", 50.0},
+      {"attention_multiplier", 0.1},
+      {"logits_scaling", 8},
+      {"num_local_experts", 8},
+      {"kv_lora_rank", 16},
+      {"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2}}},
+      {"rope_scaling", {{"rope_type", "linear"}}},
+      {"rope_scaling", {{"rope_type", "linear"}, {"factor", "2"}}},
+      {"rope_scaling", {{"rope_type", "linear"}, {"factor", 0}}},
+      {"rope_scaling", {{"full_attention", {{"rope_type", "default"}}}}},
+      {"rope_scaling",
+       {{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 4}, {"high_freq_factor", 4}}},
+      {"rope_scaling", "yarn"},
+      {"rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}}};
+  for (const BadField& row : bad) {
+    nlohmann::json json = TinyGroupedConfig("llama");
+    json[row.field] = row.value;
+    EXPECT_THAT(ErrorOf(json), HasSubstr(row.field)) << row.value;
+  }
+  nlohmann::json json = TinyGroupedConfig("llama");
+  json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 2}};
+  json["rope_parameters"] = {{"rope_type", "default"}};
+  EXPECT_THAT(ErrorOf(json), HasSubstr("both set"));
+}
+
+TEST(ModelConfig, IgnoresWhatChangesNothing) {
+  nlohmann::json json = TinyGroupedConfig("llama");
+  json.update({{"mlp_bias", false},
+               {"partial_rotary_factor", 1.0},
+               {"final_logit_softcapping", nullptr},
+               {"pretraining_tp", 4},
+               {"use_cache", false},
+               {"attention_dropout", 0.1},
+               {"hidden_act", "swish"},
+               {"auto_map", {{"AutoModel", "x.Y"}}},
+               {"pad_token_id", -1}});
+  EXPECT_EQ(ErrorOf(json), "");
+}
+
+TEST(ModelConfig, BoundsTheTableOfAbsurdMixtures) {
+  nlohmann::json json = TinyConfig();
+  json["num_hidden_layers"] = 1024;
+  json["n_routed_experts"] = 4096;
+  EXPECT_THAT(ErrorOf(json), HasSubstr("n_routed_experts"));
+}
+
 TEST(ModelConfig, RefusesWhatIsNoJson) {
   EXPECT_FALSE(ParseModelConfig("").ok());
   EXPECT_FALSE(ParseModelConfig("[]").ok());
@@ -156,6 +309,29 @@ TEST(TensorTable, HasBiasesAndTiedHeadAsConfigured) {
   const std::vector<std::string> other = names();
   EXPECT_EQ(other.size(), plain.size() + 2 * 3 - 1);
   EXPECT_EQ(other.back(), "model.norm.weight");
+}
+
+TEST(TensorTable, HasGroupedAttention) {
+  const auto shape_of = [](const nlohmann::json& json, const std::string& name) {
+    for (const TensorShape& shape : TensorTable(*ParseModelConfig(json.dump()))) {
+      if (shape.name == name) return shape.shape;
+    }
+    return std::vector<int64_t>();
+  };
+  nlohmann::json json = TinyGroupedConfig("qwen3");
+  json["head_dim"] = 6;
+  const std::string attention = "model.layers.1.self_attn.";
+  EXPECT_THAT(shape_of(json, attention + "q_proj.weight"), ElementsAre(24, 16));
+  EXPECT_THAT(shape_of(json, attention + "k_proj.weight"), ElementsAre(12, 16));
+  EXPECT_THAT(shape_of(json, attention + "v_proj.weight"), ElementsAre(12, 16));
+  EXPECT_THAT(shape_of(json, attention + "o_proj.weight"), ElementsAre(16, 24));
+  EXPECT_THAT(shape_of(json, attention + "k_norm.weight"), ElementsAre(6));
+  EXPECT_THAT(shape_of(json, attention + "k_proj.bias"), ElementsAre());
+  json["model_type"] = "qwen2";
+  EXPECT_THAT(shape_of(json, attention + "k_proj.bias"), ElementsAre(12));
+  EXPECT_THAT(shape_of(json, attention + "o_proj.bias"), ElementsAre());
+  EXPECT_THAT(shape_of(json, attention + "k_norm.weight"), ElementsAre());
+  EXPECT_THAT(shape_of(json, "model.layers.1.mlp.down_proj.weight"), ElementsAre(16, 12));
 }
 
 TEST(Bf16, RoundsToNearestTiesToEven) {

@@ -1,4 +1,4 @@
-// The tensors of a model by hub name (DeepSeek-V3 README_WEIGHTS; matrices are [out, in]).
+// The tensors of a model by hub name (matrices are [out, in]).
 #include "absl/strings/str_cat.h"
 #include "core/spec/model_config.h"
 
@@ -24,7 +24,21 @@ class TableWriter {
   std::vector<TensorShape> table_;
 };
 
-void AddAttention(const ModelConfig& c, const std::string& prefix, TableWriter& out) {
+void AddGroupedAttention(const ModelConfig& c, const std::string& prefix, TableWriter& out) {
+  const int64_t head = c.qk_nope_dim + c.qk_rope_dim;
+  const auto project = [&](const char* name, int64_t width) {
+    out.Add(prefix + name + ".weight", {width, c.hidden});
+    if (c.qkv_bias) out.Add(prefix + name + ".bias", {width});
+  };
+  project("q_proj", c.heads * head);
+  project("k_proj", c.kv_heads * head);
+  project("v_proj", c.kv_heads * c.v_dim);
+  for (const char* name : {"q_norm.weight", "k_norm.weight"}) {
+    if (c.qk_norm) out.Add(prefix + name, {head});
+  }
+}
+
+void AddLatentAttention(const ModelConfig& c, const std::string& prefix, TableWriter& out) {
   const int64_t query = c.heads * (c.qk_nope_dim + c.qk_rope_dim);
   const int64_t latent = c.kv_lora_rank + c.qk_rope_dim;
   if (c.q_lora_rank == 0) {
@@ -39,6 +53,14 @@ void AddAttention(const ModelConfig& c, const std::string& prefix, TableWriter& 
   if (c.qkv_bias) out.Add(prefix + "kv_a_proj_with_mqa.bias", {latent});
   out.Add(prefix + "kv_a_layernorm.weight", {c.kv_lora_rank});
   out.Add(prefix + "kv_b_proj.weight", {c.heads * (c.qk_nope_dim + c.v_dim), c.kv_lora_rank});
+}
+
+void AddAttention(const ModelConfig& c, const std::string& prefix, TableWriter& out) {
+  if (c.attention == AttentionKind::kLatent) {
+    AddLatentAttention(c, prefix, out);
+  } else {
+    AddGroupedAttention(c, prefix, out);
+  }
   out.Add(prefix + "o_proj.weight", {c.hidden, c.heads * c.v_dim});
   if (c.o_bias) out.Add(prefix + "o_proj.bias", {c.hidden});
 }

@@ -21,6 +21,16 @@ inline nlohmann::json TinyConfig() {
     "torch_dtype": "bfloat16"})");
 }
 
+// Two key heads for four query heads of 4 dimensions (qwen3: its class default, unless head_dim is added).
+inline nlohmann::json TinyGroupedConfig(const std::string& model_type) {
+  nlohmann::json json = nlohmann::json::parse(R"({
+    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 12, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+    "rope_scaling": null, "bos_token_id": 0, "eos_token_id": 1, "torch_dtype": "bfloat16"})");
+  json["model_type"] = model_type;
+  return json;
+}
+
 // Every tensor of the table, with values that tell them apart.
 inline TensorMap TinyTensors(const ModelConfig& config) {
   TensorMap out;

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Makes the oracle's checkpoints and reference values: oracle.sh ORACLE_SOURCE OUT
+# Makes the oracle's checkpoints and reference values: oracle.sh ORACLE_SOURCE OUT [LIST]
 # ORACLE_SOURCE holds make_checkpoint.py and make_reference.py; its Python environment goes to the cache folder of
-# deploy/setup. Idempotent. Prints nothing when all is there.
+# deploy/setup. LIST (default: checkpoints.txt beside this script) names the checkpoints. Idempotent. Prints nothing when
+# all is there.
 set -euo pipefail
-source_dir=$1 out=$2
+source_dir=$1 out=$2 list=${3:-$(dirname "$0")/checkpoints.txt}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sluice
 pins=$(sha256sum "$source_dir/requirements.txt" | cut -c1-12)
 venv=$cache/oracle-$pins
@@ -29,15 +30,19 @@ mkdir -p "$out"
 rm -f "$out/python"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$venv/bin/python" >"$out/python"
 chmod +x "$out/python"
-make_one() {  # NAME, then options of make_checkpoint.py
-  local name=$1
+# One checkpoint: NAME, then options of make_checkpoint.py. It is complete for these options only.
+make_one() {
+  local name=$1 made
   shift
-  [ -e "$out/$name/.complete" ] && return
+  made=$out/$name/.complete
+  [ -e "$made" ] && [ "$(cat "$made")" = "$*" ] && return
   echo "== oracle checkpoint $name"
   rm -rf "${out:?}/$name"
   "$venv/bin/python" "$source_dir/make_checkpoint.py" --out "$out/$name" "$@" >/dev/null
   "$venv/bin/python" "$source_dir/make_reference.py" "$out/$name" >/dev/null
-  touch "$out/$name/.complete"
+  printf '%s' "$*" >"$made"
 }
-for preset in mla-dense v2-lite v2 v3 moonlight; do make_one "$preset" --preset "$preset" --seed 1; done
-make_one v3-variation --preset v3 --seed 5 --style v5 --shards 3 --mtp
+export -f make_one
+export out venv source_dir
+# One core each. The options are words without spaces, split here; quotes and brackets in them stay.
+grep -v '^#' "$list" | xargs -d '\n' -P "$(nproc)" -I LINE bash -c 'set -euof pipefail; make_one $1' make_one LINE
