@@ -1,7 +1,9 @@
 #include "core/spec/checkpoint_dir.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -121,6 +123,58 @@ TEST_F(CheckpointDir, NamesTheTensorThatDoesNotFit) {
   EXPECT_THAT(ReadError(), HasSubstr("model.norm.weight: expected shape [8], found [2, 4]"));
 }
 
+TEST_F(CheckpointDir, SaysWhichNameWasProbablyMeant) {
+  const std::string meant = "model.layers.1.self_attn.o_proj.weight",
+                    found = "model.layers.1.attn.o_proj.weight";
+  tensors_[found] = tensors_[meant];
+  tensors_.erase(meant);
+  PutModel();
+  const std::string error = ReadError();
+  EXPECT_THAT(error, HasSubstr("tensor " + found + " of shape [8, 8]: unexpected"));
+  EXPECT_THAT(error, HasSubstr("the nearest that is missing is " + meant));
+  EXPECT_THAT(error, HasSubstr(meant + " of shape [8, 8] is missing"));
+  tensors_["zzz"] = tensors_["model.norm.weight"];
+  PutModel();
+  EXPECT_THAT(ReadError(), HasSubstr("1 more are unexpected"));
+}
+
+TEST_F(CheckpointDir, NamesTheTensorAndPlaceOfAValueThatIsNoNumber) {
+  const std::string name = "model.layers.0.mlp.up_proj.weight";
+  for (const float bad :
+       {std::nanf(""), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+    for (const DType dtype : {DType::kBF16, DType::kF32}) {
+      tensors_ = TinyTensors(config_);
+      std::vector<float> values = ToFloats(tensors_[name]);
+      values[3 * 8 + 5] = bad;
+      tensors_[name] = TensorFromFloats(tensors_[name].shape, values.data(), dtype);
+      PutModel();
+      EXPECT_THAT(ReadError(),
+                  HasSubstr("tensor " + name + ": the value at [3, 5] is infinite or not a number"));
+      EXPECT_TRUE(CheckModelTensors(directory_, config_).ok());  // its header is good
+    }
+  }
+}
+
+TEST_F(CheckpointDir, ReadsNothingButTheFolder) {
+  PutModel();
+  fs::create_symlink("/nonexistent", directory_ + "/tokenizer.json");
+  EXPECT_EQ(ReadError(), "");  // a dangling link is a file that is not there
+  fs::remove(directory_ + "/model.safetensors");
+  fs::create_directory(directory_ + "/model.safetensors");
+  EXPECT_THAT(ReadError(), HasSubstr("model.safetensors"));
+}
+
+TEST_F(CheckpointDir, RefusesAbsurdFilesBesideTheWeights) {
+  PutModel();
+  Put("config.json", "{\"x\": \"" + std::string(2 << 20, 'x') + "\"}");
+  EXPECT_EQ(ReadModelDirectory(directory_).status().code(), absl::StatusCode::kResourceExhausted);
+  Put("config.json", std::string("\0\xff\xfe", 3));
+  EXPECT_THAT(ReadError(), HasSubstr("config.json"));
+  Put("config.json", TinyConfig().dump());
+  Put("generation_config.json", "[");
+  EXPECT_THAT(ReadError(), HasSubstr("generation_config.json"));
+}
+
 TEST_F(CheckpointDir, HintsAtAnotherVocabulary) {
   PutModel();
   nlohmann::json config = TinyConfig();
@@ -166,6 +220,16 @@ TEST_F(CheckpointDir, ChecksTheIndex) {
   EXPECT_EQ(with_map(map), "");
   nlohmann::json fewer = map, more = map;
   fewer.erase("lm_head.weight");
+  nlohmann::json elsewhere = map;
+  elsewhere["lm_head.weight"] = "model-2.safetensors";
+  EXPECT_THAT(with_map(elsewhere), HasSubstr("lm_head.weight: the index does not place it in this file"));
+  elsewhere = map;
+  elsewhere["absent.weight"] = "model-2.safetensors";
+  EXPECT_THAT(with_map(elsewhere), HasSubstr("model-2.safetensors"));
+  Put("model-2.safetensors", SerializeSafetensors({{"lm_head.weight", tensors_["lm_head.weight"]}}));
+  elsewhere["lm_head.weight"] = "model-2.safetensors";  // in both files
+  elsewhere.erase("absent.weight");
+  EXPECT_THAT(with_map(elsewhere), HasSubstr("model-1.safetensors: tensor lm_head.weight"));
   more["absent.weight"] = "model-1.safetensors";
   EXPECT_THAT(with_map(fewer), HasSubstr("lm_head.weight: the index does not place it"));
   EXPECT_THAT(with_map(more), HasSubstr("absent.weight: missing"));
@@ -203,8 +267,7 @@ TEST_F(CheckpointDir, RefusesHostileSafetensors) {
       {"a list", WithHeader("[]", 0), "not a JSON object"},
       {"deep JSON", WithHeader(deep, 0), "deeper"},
       {"a tensor that is a number", WithHeader("{\"t\":1}", 0), "not an object"},
-      {"unknown type", WithHeader(R"({"t":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}})", 4),
-       "F8_E4M3"},
+      {"unknown type", WithHeader(R"({"t":{"dtype":"F4","shape":[4],"data_offsets":[0,4]}})", 4), "F4"},
       {"no type", WithHeader(R"({"t":{"shape":[4],"data_offsets":[0,4]}})", 4), "dtype"},
       {"overflow", WithHeader(one("[4294967296,4294967296,4294967296]", "[0,4]"), 4), "overflows"},
       {"size past 63 bits", WithHeader(one("[18446744073709551615]", "[0,4]"), 4), "no size"},

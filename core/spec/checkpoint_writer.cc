@@ -28,12 +28,14 @@ bool IsModelFile(const std::string& name) {
   return false;
 }
 
-// config.json with the type that its tensors are written in; members keep their order.
+// config.json with the type that its tensors are written in, which is never a quantized one; members keep
+// their order.
 absl::StatusOr<std::string> ConfigWithDType(const std::string& text, DType dtype) {
   SLUICE_RETURN_IF_ERROR(ParseJson(text, "config.json").status());
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!json.is_object()) return absl::InvalidArgumentError("config.json: not a JSON object");
   const char* name = dtype == DType::kBF16 ? "bfloat16" : dtype == DType::kF16 ? "float16" : "float32";
+  json.erase("quantization_config");
   if (json.contains("dtype")) json["dtype"] = name;
   if (json.contains("torch_dtype") || !json.contains("dtype")) json["torch_dtype"] = name;
   return json.dump(2) + "\n";

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/spec/fp8.h"
 #include "core/spec/json.h"
 
 namespace sluice {
@@ -122,10 +123,7 @@ void ReadSizes(JsonFields& in, ModelConfig& out) {
   if (activation != "silu" && activation != "swish")
     in.Fail("hidden_act", absl::StrCat("is \"", activation.substr(0, 64), "\"; only \"silu\" is supported"));
   out.tied_embeddings = in.BoolOr("tie_word_embeddings", false);
-  if (in.Has("quantization_config")) {
-    in.Fail("quantization_config",
-            "is set: quantized checkpoints are not supported; convert the model to bfloat16");
-  }
+  out.fp8 = ReadQuantization(in);
 }
 
 void ReadLatentAttention(JsonFields& in, const Family& family, const nlohmann::json& json, ModelConfig& out) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/spec/fp8.h"
 #include "core/spec/moe_config.h"
 #include "core/spec/rope_config.h"
 #include "core/spec/tensor.h"
@@ -42,6 +43,7 @@ struct ModelConfig {
   std::vector<bool> moe_layer;  // by layer
   bool tied_embeddings = false;
   DType stored_dtype = DType::kBF16;
+  Fp8Blocks fp8;  // of the checkpoint's quantized matrices, if it has some; tensors in memory never are
   std::vector<int32_t> eos_token_ids;
   int32_t bos_token_id = -1, pad_token_id = -1;
 

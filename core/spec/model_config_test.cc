@@ -122,9 +122,6 @@ TEST(ModelConfig, NamesTheFieldWhenItRefuses) {
     EXPECT_THAT(ErrorOf(json), HasSubstr(row.field)) << row.value;
   }
   nlohmann::json json = TinyConfig();
-  json["quantization_config"] = {{"quant_method", "fp8"}};
-  EXPECT_THAT(ErrorOf(json), HasSubstr("quantization_config"));
-  json = TinyConfig();
   json.erase("q_lora_rank");
   EXPECT_THAT(ErrorOf(json), HasSubstr("q_lora_rank"));
   json = TinyConfig();

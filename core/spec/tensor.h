@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-enum class DType { kBF16, kF32, kF16, kF64, kI64, kI32, kU8 };
+enum class DType { kBF16, kF32, kF16, kF64, kI64, kI32, kU8, kF8E4M3 };
 int64_t BytesOf(DType dtype);
 const char* SafetensorsName(DType dtype);  // "BF16", "F32", ...
 absl::StatusOr<DType> DTypeFromSafetensors(absl::string_view name);
@@ -40,6 +40,10 @@ inline float FloatFromBf16(uint16_t value) {
   } x = {static_cast<uint32_t>(value) << 16};
   return x.f;
 }
+
+// The place of the first value that is infinite or not a number, or -1. Tensors without floating values, and
+// kF8E4M3, have none.
+int64_t FirstNonFinite(const HostTensor& tensor);
 
 HostTensor TensorFromFloats(std::vector<int64_t> shape, const float* values, DType dtype);  // kF32 or kBF16
 std::vector<float> ToFloats(const HostTensor& tensor);  // from kF32, kBF16 or kF16
