@@ -7,6 +7,8 @@
 
 #include "core/base/random.h"
 #include "core/model/decoder.h"
+#include "core/model/decoder_backend.h"
+#include "core/model/decoder_weights.h"
 #include "core/spec/checkpoint_dir.h"
 #include "core/spec/model_config.h"
 #include "core/spec/tensor.h"
@@ -95,12 +97,12 @@ inline std::vector<float> EngineLogprobs(const ModelConfig& config, const Decode
                                          const std::vector<int32_t>& tokens, size_t first) {
   Decoder decoder(config, nullptr);
   const int64_t blocks = static_cast<int64_t>(tokens.size()) / kernels::kBlockTokens + 1;
-  const int64_t block_floats = kernels::kBlockTokens * decoder.cache_width();
-  std::vector<float> cache(config.layers * blocks * block_floats);
-  std::vector<std::vector<float*>> pointers(config.layers);
-  std::vector<float* const*> caches;
+  const int64_t bytes = kernels::CacheBlockBytes(weights.attention);
+  const auto cache = KernelBackend().AllocateCache(config.layers * blocks * bytes);
+  std::vector<std::vector<std::byte*>> pointers(config.layers);
+  std::vector<std::byte* const*> caches;
   for (int64_t l = 0; l < config.layers; ++l) {
-    for (int64_t b = 0; b < blocks; ++b) pointers[l].push_back(&cache[(l * blocks + b) * block_floats]);
+    for (int64_t b = 0; b < blocks; ++b) pointers[l].push_back(cache.get() + (l * blocks + b) * bytes);
     caches.push_back(pointers[l].data());
   }
   std::vector<float> hidden(config.hidden), logits(config.vocab), out;

@@ -157,19 +157,22 @@ class FailingBackend final : public DecoderBackend {
   explicit FailingBackend(int64_t blocks, int forwards) : blocks_(blocks), forwards_(forwards) {}
   const std::string& kernel_path() const override { return kernels_.kernel_path(); }
   absl::StatusOr<std::shared_ptr<const BackendWeights>> PackWeights(const ModelConfig& config,
-                                                                    const TensorMap& tensors,
+                                                                    TensorMap tensors,
                                                                     DType dtype) const override {
-    return kernels_.PackWeights(config, tensors, dtype);
+    return kernels_.PackWeights(config, std::move(tensors), dtype);
   }
   std::unique_ptr<DecoderRun> NewRun(std::shared_ptr<const BackendWeights> weights,
                                      ThreadPool* pool) const override {
     return std::make_unique<Run>(kernels_.NewRun(std::move(weights), pool), &forwards_);
   }
-  std::shared_ptr<float[]> AllocateCache(int64_t floats) const override {
-    return blocks_-- > 0 ? kernels_.AllocateCache(floats) : nullptr;
+  int64_t LayerBlockBytes(const ModelConfig& config, DType dtype) const override {
+    return kernels_.LayerBlockBytes(config, dtype);
   }
-  void CopyCache(const float* from, int64_t floats, float* to) const override {
-    kernels_.CopyCache(from, floats, to);
+  std::shared_ptr<std::byte[]> AllocateCache(int64_t bytes) const override {
+    return blocks_-- > 0 ? kernels_.AllocateCache(bytes) : nullptr;
+  }
+  void CopyCache(const std::byte* from, int64_t bytes, std::byte* to) const override {
+    kernels_.CopyCache(from, bytes, to);
   }
 
  private:

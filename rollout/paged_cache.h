@@ -1,10 +1,11 @@
-// The latent cache in blocks of kBlockTokens positions from a pool with a hard limit (after Kwon et al.,
+// The cache in blocks of kBlockTokens positions from a pool with a hard limit (after Kwon et al.,
 // "Efficient memory management for large language model serving with PagedAttention", SOSP 2023). A block
-// holds a run of positions in all layers: [layers, kBlockTokens, width] floats. Full blocks may be shared by
+// holds a run of positions in all layers, one layer's block after another. Full blocks may be shared by
 // several sequences and are then only read. The memory is the backend's and may be a device's: only the
 // backend reads it. Not thread-safe: all belongs to the engine's thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,7 +19,7 @@
 namespace sluice {
 
 // Counted references: a block returns to its pool with the last one.
-using CacheBlock = std::shared_ptr<float[]>;
+using CacheBlock = std::shared_ptr<std::byte[]>;
 
 class BlockPool {
  public:
@@ -28,9 +29,9 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // A block of so many floats, content arbitrary; null when the limit would be passed or the device has no
+  // A block of so many bytes, content arbitrary; null when the limit would be passed or the device has no
   // memory left. The pool outlives the block.
-  CacheBlock Allocate(int64_t floats);
+  CacheBlock Allocate(int64_t bytes);
   // Asked for a block back whenever Allocate has none to give; false: there is none to be had. Outlives the
   // pool's last Allocate.
   void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
@@ -40,8 +41,8 @@ class BlockPool {
   int64_t used_bytes() const { return used_bytes_; }
 
  private:
-  CacheBlock TakeOrMake(int64_t floats, int64_t bytes);
-  void Return(CacheBlock memory, int64_t floats);
+  CacheBlock TakeOrMake(int64_t bytes);
+  void Return(CacheBlock memory, int64_t bytes);
   void ReleaseFree(int64_t wanted_bytes);
 
   const DecoderBackend* const backend_;
@@ -49,12 +50,12 @@ class BlockPool {
   std::function<bool()> reclaim_;
   int64_t held_bytes_ = 0;  // from the system: used and free
   int64_t used_blocks_ = 0, used_bytes_ = 0;
-  std::map<int64_t, std::vector<CacheBlock>> free_;  // by size in floats; the backend's memory itself
+  std::map<int64_t, std::vector<CacheBlock>> free_;  // by size in bytes; the backend's memory itself
 };
 
 struct CacheShape {
-  int64_t layers = 0, width = 0;  // width: floats of one position in one layer
-  int64_t block_floats() const { return layers * kernels::kBlockTokens * width; }
+  int64_t layers = 0, layer_bytes = 0;  // layer_bytes: DecoderBackend::LayerBlockBytes
+  int64_t block_bytes() const { return layers * layer_bytes; }
 };
 
 // Blocks that `positions` take.
@@ -79,18 +80,18 @@ class SequenceCache {
   const CacheBlock& block(int64_t index) const { return blocks_[static_cast<size_t>(index)]; }
   void Clear();
   int64_t blocks() const { return static_cast<int64_t>(blocks_.size()); }
-  // [layers][blocks] -> [kBlockTokens, width]; valid until the next change.
-  float* const* const* table() const { return layers_.data(); }
+  // [layers][blocks] -> a layer's block; valid until the next change.
+  std::byte* const* const* table() const { return layers_.data(); }
 
  private:
   void Append(CacheBlock block);
-  float* Layer(const CacheBlock& block, int64_t layer) const;
+  std::byte* Layer(const CacheBlock& block, int64_t layer) const;
 
   BlockPool* pool_;
   CacheShape shape_;
   std::vector<CacheBlock> blocks_;
-  std::vector<std::vector<float*>> by_layer_;
-  std::vector<float* const*> layers_;
+  std::vector<std::vector<std::byte*>> by_layer_;
+  std::vector<std::byte* const*> layers_;
 };
 
 }  // namespace sluice

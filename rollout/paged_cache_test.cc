@@ -9,32 +9,32 @@ namespace sluice {
 namespace {
 
 const KernelBackend kBackend;
-constexpr CacheShape kShape = {2, 3};  // layers, width
-constexpr int64_t kBlockBytes = 2 * 3 * kernels::kBlockTokens * 4;
+constexpr CacheShape kShape = {2, 64 * 3 * 4};  // layers; three floats a position
+constexpr int64_t kBlockBytes = 2 * 64 * 3 * 4;
 
 float& At(const SequenceCache& cache, int64_t layer, int64_t position, int64_t column) {
-  float* block = cache.table()[layer][position / kernels::kBlockTokens];
-  return block[(position % kernels::kBlockTokens) * kShape.width + column];
+  std::byte* block = cache.table()[layer][position / kernels::kBlockTokens];
+  return reinterpret_cast<float*>(block)[(position % kernels::kBlockTokens) * 3 + column];
 }
 
 TEST(BlockPoolTest, NeverHoldsMoreThanItsLimit) {
   BlockPool pool(&kBackend, 1000);
-  CacheBlock a = pool.Allocate(100), b = pool.Allocate(100);
+  CacheBlock a = pool.Allocate(400), b = pool.Allocate(400);
   ASSERT_TRUE(a && b);
-  EXPECT_EQ(pool.Allocate(100), nullptr);
+  EXPECT_EQ(pool.Allocate(400), nullptr);
   EXPECT_EQ(pool.used_bytes(), 800);
   EXPECT_EQ(pool.used_blocks(), 2);
   a = nullptr;
   EXPECT_EQ(pool.used_blocks(), 1);
-  EXPECT_NE(pool.Allocate(100), nullptr);
+  EXPECT_NE(pool.Allocate(400), nullptr);
 }
 
 TEST(BlockPoolTest, GivesFreeBlocksOfOneSizeUpForAnother) {
   BlockPool pool(&kBackend, 1000);
-  pool.Allocate(100);  // used once, free again
-  CacheBlock large = pool.Allocate(200);
+  pool.Allocate(400);  // used once, free again
+  CacheBlock large = pool.Allocate(800);
   EXPECT_NE(large, nullptr);
-  EXPECT_EQ(pool.Allocate(100), nullptr) << "the large block and a small one are more than the limit";
+  EXPECT_EQ(pool.Allocate(400), nullptr) << "the large block and a small one are more than the limit";
 }
 
 TEST(SequenceCacheTest, ReserveTakesWholeBlocksOrNothing) {

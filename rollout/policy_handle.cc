@@ -21,9 +21,8 @@ DType StoredDType(const TensorMap& tensors) {
 
 }  // namespace
 
-absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& files,
-                                        const TensorMap& tensors, const PolicyTarget& target,
-                                        const LoadedPolicy* previous) {
+absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& files, TensorMap tensors,
+                                        const PolicyTarget& target, const LoadedPolicy* previous) {
   auto policy = std::make_shared<LoadedPolicy>();
   policy->job = ref.job;
   policy->version = ref.version;
@@ -41,9 +40,10 @@ absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& 
       SLUICE_ASSIGN_OR_RETURN(policy->tokenizer, ParseTokenizer(it->second));
     }
   }
-  SLUICE_ASSIGN_OR_RETURN(
-      policy->weights,
-      target.backend.PackWeights(policy->config, tensors, target.dtype.value_or(StoredDType(tensors))));
+  const DType dtype = target.dtype.value_or(StoredDType(tensors));
+  SLUICE_ASSIGN_OR_RETURN(policy->weights,
+                          target.backend.PackWeights(policy->config, std::move(tensors), dtype));
+  policy->cache = {policy->config.layers, target.backend.LayerBlockBytes(policy->config, dtype)};
   return PolicyHandle(std::move(policy));
 }
 

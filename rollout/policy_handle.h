@@ -29,6 +29,7 @@ struct LoadedPolicy {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string tokenizer_hash;                     // SHA-256 of tokenizer.json
   std::shared_ptr<const BackendWeights> weights;  // shared with what runs on them
+  CacheShape cache;                               // of a sequence that runs on them
 };
 
 // Shared by the engine, which serves it, and the sequences that pin it.
@@ -41,11 +42,10 @@ struct PolicyTarget {
   std::optional<DType> dtype;
 };
 
-// `previous` (may be null) lends its tokenizer when tokenizer.json is the same. Job, version and manifest
-// hash are taken from `ref`.
-absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& files,
-                                        const TensorMap& tensors, const PolicyTarget& target,
-                                        const LoadedPolicy* previous);
+// Tensors that nobody else holds are released as they are packed. `previous` (may be null) lends its
+// tokenizer when tokenizer.json is the same. Job, version and manifest hash are taken from `ref`.
+absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& files, TensorMap tensors,
+                                        const PolicyTarget& target, const LoadedPolicy* previous);
 
 // A policy with the decoder (and its workspace) that runs it. The decoder is used by the engine's thread
 // only.
@@ -53,12 +53,9 @@ struct PolicyRun {
   // `backend` made the policy's weights. `ordinal` counts the policies that the engine served.
   PolicyRun(PolicyHandle handle, uint64_t ordinal, const DecoderBackend& backend, ThreadPool* pool)
       : policy(std::move(handle)), ordinal(ordinal), decoder(backend.NewRun(policy->weights, pool)) {}
-  CacheShape cache_shape() const {
-    const ModelConfig& config = policy->config;
-    return {config.layers, config.kv_lora_rank + config.qk_rope_dim};
-  }
+  CacheShape cache_shape() const { return policy->cache; }
   // Of one cache block: all layers.
-  int64_t block_bytes() const { return cache_shape().block_floats() * static_cast<int64_t>(sizeof(float)); }
+  int64_t block_bytes() const { return cache_shape().block_bytes(); }
   const PolicyHandle policy;
   const uint64_t ordinal;
   const std::unique_ptr<DecoderRun> decoder;

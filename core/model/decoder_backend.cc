@@ -1,6 +1,7 @@
 #include "core/model/decoder_backend.h"
 
-#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
@@ -38,10 +39,10 @@ class KernelRun final : public DecoderRun {
 const std::string& KernelBackend::kernel_path() const { return kernels::KernelPath(); }
 
 absl::StatusOr<std::shared_ptr<const BackendWeights>> KernelBackend::PackWeights(const ModelConfig& config,
-                                                                                 const TensorMap& tensors,
+                                                                                 TensorMap tensors,
                                                                                  DType dtype) const {
   SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> packed,
-                          PackDecoderWeights(config, tensors, dtype));
+                          PackDecoderWeights(config, std::move(tensors), dtype));
   return std::make_shared<const KernelWeights>(std::move(packed));
 }
 
@@ -50,12 +51,20 @@ std::unique_ptr<DecoderRun> KernelBackend::NewRun(std::shared_ptr<const BackendW
   return std::make_unique<KernelRun>(static_cast<const KernelWeights&>(*weights).packed, pool);
 }
 
-std::shared_ptr<float[]> KernelBackend::AllocateCache(int64_t floats) const {
-  return std::shared_ptr<float[]>(new float[static_cast<size_t>(floats)]());
+int64_t KernelBackend::LayerBlockBytes(const ModelConfig& config, DType dtype) const {
+  return kernels::CacheBlockBytes(AttentionShapeOf(config, dtype));
 }
 
-void KernelBackend::CopyCache(const float* from, int64_t floats, float* to) const {
-  std::copy_n(from, floats, to);
+std::shared_ptr<std::byte[]> KernelBackend::AllocateCache(int64_t bytes) const {
+  constexpr size_t kAlignment = 64;
+  const size_t padded = (static_cast<size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  void* const memory = std::aligned_alloc(kAlignment, padded);
+  if (memory == nullptr) return nullptr;
+  return std::shared_ptr<std::byte[]>(static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); });
+}
+
+void KernelBackend::CopyCache(const std::byte* from, int64_t bytes, std::byte* to) const {
+  std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
 }  // namespace sluice

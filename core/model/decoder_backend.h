@@ -6,6 +6,7 @@
 // at a time. Backends outlive the weights, runs and cache memory that they gave.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,19 +45,22 @@ class DecoderBackend {
   // Stamped in version spans: "cpu-avx2" and so on, "torch-cpu", "torch-cuda".
   virtual const std::string& kernel_path() const = 0;
 
-  // `dtype` kBF16 or kF32: what matrices are rounded to; everything is accumulated in float32.
+  // `dtype` kBF16 or kF32: what matrices are rounded to; everything is accumulated in float32. Tensors that
+  // nobody else holds are released as they are packed.
   virtual absl::StatusOr<std::shared_ptr<const BackendWeights>> PackWeights(const ModelConfig& config,
-                                                                            const TensorMap& tensors,
+                                                                            TensorMap tensors,
                                                                             DType dtype) const = 0;
   // `weights` are of this backend's PackWeights; `pool` outlives the run.
   virtual std::unique_ptr<DecoderRun> NewRun(std::shared_ptr<const BackendWeights> weights,
                                              ThreadPool* pool) const = 0;
 
-  // Memory for the latent cache, on the device: the pointer is for DecoderRow and CopyCache and is read by
-  // nobody else. Shared with whoever holds a block of it. Null when the device has no memory left.
-  virtual std::shared_ptr<float[]> AllocateCache(int64_t floats) const = 0;
+  // Of kBlockTokens positions in one layer, a multiple of 64; a block of all layers is one after another.
+  virtual int64_t LayerBlockBytes(const ModelConfig& config, DType dtype) const = 0;
+  // Memory for the cache, on the device, aligned to 64 bytes: the pointer is for DecoderRow and CopyCache and
+  // is read by nobody else. Shared with whoever holds a block of it. Null when the device has no memory left.
+  virtual std::shared_ptr<std::byte[]> AllocateCache(int64_t bytes) const = 0;
   // A copy that fails makes every later Forward fail.
-  virtual void CopyCache(const float* from, int64_t floats, float* to) const = 0;
+  virtual void CopyCache(const std::byte* from, int64_t bytes, std::byte* to) const = 0;
 };
 
 // The processor, with the kernels of core/kernels.
@@ -64,12 +68,13 @@ class KernelBackend final : public DecoderBackend {
  public:
   const std::string& kernel_path() const override;
   absl::StatusOr<std::shared_ptr<const BackendWeights>> PackWeights(const ModelConfig& config,
-                                                                    const TensorMap& tensors,
+                                                                    TensorMap tensors,
                                                                     DType dtype) const override;
   std::unique_ptr<DecoderRun> NewRun(std::shared_ptr<const BackendWeights> weights,
                                      ThreadPool* pool) const override;
-  std::shared_ptr<float[]> AllocateCache(int64_t floats) const override;
-  void CopyCache(const float* from, int64_t floats, float* to) const override;
+  int64_t LayerBlockBytes(const ModelConfig& config, DType dtype) const override;
+  std::shared_ptr<std::byte[]> AllocateCache(int64_t bytes) const override;
+  void CopyCache(const std::byte* from, int64_t bytes, std::byte* to) const override;
 };
 
 }  // namespace sluice

@@ -36,7 +36,7 @@ TEST_P(DecoderTest, LogitsEqualPlainDecoderInDouble) {
   const auto weights = Pack(DType::kF32);
   Decoder decoder(config_, nullptr);
   const std::vector<int32_t> tokens = RandomTokens(90, config_.vocab, 2);
-  const ContiguousCache cache(decoder, 90);
+  const ContiguousCache cache(*weights, 90);
   const std::vector<float> logits = LogitsOf(&decoder, *weights, tokens, cache);
   auto plain = ReferenceDecoder::Create(config_, tensors_, at::kCPU, at::kDouble);
   ASSERT_TRUE(plain.ok()) << plain.status();
@@ -52,10 +52,10 @@ TEST_P(DecoderTest, ChunksAndSingleTokensGiveTheBitsOfOneCall) {
   ThreadPool pool(2);
   Decoder decoder(config_, &pool), alone(config_, nullptr);
   const std::vector<int32_t> tokens = RandomTokens(150, config_.vocab, 3);
-  const ContiguousCache whole(decoder, 150);
+  const ContiguousCache whole(*weights, 150);
   const std::vector<float> once = LogitsOf(&decoder, *weights, tokens, whole);
   for (const std::vector<size_t>& ends : {std::vector<size_t>{64, 100, 101, 150}, {1, 2, 3, 149, 150}}) {
-    const ContiguousCache cache(decoder, 150);
+    const ContiguousCache cache(*weights, 150);
     std::vector<float> parts;
     size_t first = 0;
     for (const size_t end : ends) {
@@ -72,7 +72,7 @@ TEST_P(DecoderTest, RowDoesNotDependOnOtherSequencesOfTheBatch) {
   const auto weights = Pack(DType::kF32);
   Decoder decoder(config_, nullptr);
   const std::vector<int32_t> a = RandomTokens(70, config_.vocab, 4), b = RandomTokens(9, config_.vocab, 5);
-  const ContiguousCache cache_a(decoder, 70), cache_b(decoder, 9), alone(decoder, 9);
+  const ContiguousCache cache_a(*weights, 70), cache_b(*weights, 9), alone(*weights, 9);
   LogitsOf(&decoder, *weights, std::vector<int32_t>(a.begin(), a.end() - 1), cache_a);
   std::vector<DecoderRow> rows = {{a.back(), 69, cache_a.caches()}};
   for (int32_t i = 0; i < 9; ++i) rows.push_back({b[i], i, cache_b.caches()});
@@ -88,11 +88,11 @@ TEST_P(DecoderTest, PrefixCacheOfAnotherSequenceIsAsGoodAsItsOwn) {
   Decoder decoder(config_, nullptr);
   const std::vector<int32_t> prompt = RandomTokens(64, config_.vocab, 6),
                              tail = RandomTokens(5, config_.vocab, 7);
-  const ContiguousCache first(decoder, 64), second(decoder, 128), own(decoder, 128);
+  const ContiguousCache first(*weights, 64), second(*weights, 128), own(*weights, 128);
   LogitsOf(&decoder, *weights, prompt, first);
   // A sequence whose first block is the other's.
-  std::vector<std::vector<float*>> blocks(config_.layers);
-  std::vector<float* const*> layers;
+  std::vector<std::vector<std::byte*>> blocks(config_.layers);
+  std::vector<std::byte* const*> layers;
   for (int64_t l = 0; l < config_.layers; ++l) {
     blocks[l] = {first.caches()[l][0], second.caches()[l][1]};
     layers.push_back(blocks[l].data());
@@ -113,7 +113,7 @@ TEST_P(DecoderTest, Float32CheckpointPackedAsBf16EqualsBf16Checkpoint) {
   ASSERT_TRUE(same.ok() && wide.ok());
   Decoder decoder(config_, nullptr);
   const std::vector<int32_t> tokens = RandomTokens(12, config_.vocab, 8);
-  const ContiguousCache cache(decoder, 12);
+  const ContiguousCache cache(**same, 12);
   const std::vector<float> expected = LogitsOf(&decoder, *Pack(DType::kBF16), tokens, cache);
   EXPECT_EQ(LogitsOf(&decoder, **same, tokens, cache), expected);
   EXPECT_EQ(LogitsOf(&decoder, **wide, tokens, cache), expected);
@@ -125,7 +125,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{"sigmoid_groups", {}}, Case{"compressed_queries", {.q_lora_rank = 18}},
                     Case{"biases_halves", {.q_lora_rank = 18, .attention_bias = true, .interleaved = false}},
                     Case{"softmax_no_shared", {.score = RouterScore::kSoftmax, .shared_experts = 0}},
-                    Case{"dense_tied", {.tied = true, .experts = 0}}),
+                    Case{"dense_tied", {.tied = true, .experts = 0}},
+                    Case{"grouped", {.kv_heads = 2, .interleaved = false, .experts = 0}},
+                    Case{"grouped_norms_tied",
+                         {.kv_heads = 2, .qk_norm = true, .tied = true, .interleaved = false, .experts = 0}},
+                    Case{"multi_query_biases",
+                         {.kv_heads = 1, .attention_bias = true, .interleaved = false, .experts = 0}},
+                    Case{"multi_head_experts", {.kv_heads = 4, .interleaved = false}}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ReferenceDecoderTest, ContinuesFromItsCache) {

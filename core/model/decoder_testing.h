@@ -2,18 +2,23 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "core/model/decoder.h"
+#include "core/model/decoder_backend.h"
 #include "core/model/decoder_weights.h"
 
 namespace sluice {
 
 // What a tiny model has; everything else is fixed.
 struct TinyModel {
+  int64_t kv_heads = 0;  // 0: latent attention, else grouped
+  bool qk_norm = false;
   int64_t q_lora_rank = 0;
   bool attention_bias = false, tied = false, interleaved = true;
   RouterScore score = RouterScore::kSigmoid;
@@ -26,14 +31,22 @@ inline ModelConfig TinyConfig(const TinyModel& model = {}) {
   c.vocab = 83;
   c.hidden = 40;
   c.layers = 3;
-  c.heads = 3;
+  c.heads = model.kv_heads > 0 ? 4 : 3;
   c.intermediate = 56;
   c.max_positions = 1024;
-  c.q_lora_rank = model.q_lora_rank;
-  c.kv_lora_rank = 20;
-  c.qk_nope_dim = 12;
-  c.qk_rope_dim = 8;
-  c.v_dim = 10;
+  if (model.kv_heads > 0) {
+    c.model_type = "qwen3";
+    c.attention = AttentionKind::kGrouped;
+    c.kv_heads = model.kv_heads;
+    c.qk_norm = model.qk_norm;
+    c.qk_rope_dim = c.v_dim = 12;
+  } else {
+    c.q_lora_rank = model.q_lora_rank;
+    c.kv_lora_rank = 20;
+    c.qk_nope_dim = 12;
+    c.qk_rope_dim = 8;
+    c.v_dim = 10;
+  }
   c.qkv_bias = c.o_bias = model.attention_bias;
   c.rope_interleaved = model.interleaved;
   c.tied_embeddings = model.tied;
@@ -81,29 +94,39 @@ inline std::vector<int32_t> RandomTokens(int64_t n, int64_t vocab, uint32_t seed
   return tokens;
 }
 
-// The cache of one sequence; memory not written yet is NaN.
+// The cache of one sequence; memory not written yet is not a number in any type.
 class ContiguousCache {
  public:
-  ContiguousCache(const Decoder& decoder, int64_t tokens) {
+  ContiguousCache(const DecoderWeights& weights, int64_t tokens) : shape_(weights.attention) {
     const int64_t blocks = (tokens + kernels::kBlockTokens - 1) / kernels::kBlockTokens;
-    const int64_t block = kernels::kBlockTokens * decoder.cache_width();
-    memory_.assign(decoder.config().layers * blocks * block, std::numeric_limits<float>::quiet_NaN());
-    pointers_.resize(decoder.config().layers);
-    for (size_t l = 0; l < pointers_.size(); ++l) {
-      for (int64_t b = 0; b < blocks; ++b) pointers_[l].push_back(memory_.data() + (l * blocks + b) * block);
-      layers_.push_back(pointers_[l].data());
+    const int64_t bytes = weights.config.layers * blocks * kernels::CacheBlockBytes(shape_);
+    memory_ = KernelBackend().AllocateCache(bytes);
+    std::memset(memory_.get(), 0xff, static_cast<size_t>(bytes));
+    std::byte* next = memory_.get();
+    pointers_.resize(weights.config.layers);
+    for (std::vector<std::byte*>& layer : pointers_) {
+      for (int64_t b = 0; b < blocks; ++b, next += kernels::CacheBlockBytes(shape_)) layer.push_back(next);
+      layers_.push_back(layer.data());
     }
   }
-  float* const* const* caches() const { return layers_.data(); }
-  // The cached row of `layer` at `position`.
-  const float* At(int64_t layer, int64_t position, int64_t width) const {
-    return pointers_[layer][position / kernels::kBlockTokens] + position % kernels::kBlockTokens * width;
+  std::byte* const* const* caches() const { return layers_.data(); }
+  struct Entry {
+    std::vector<float> key, value;  // [kv_heads, key_dim], [kv_heads, value_dim] (of latent attention empty)
+  };
+  Entry At(int64_t layer, int64_t position) const {
+    Entry entry = {std::vector<float>(shape_.kv_heads * shape_.key_dim), {}};
+    if (!shape_.value_in_key) entry.value.resize(shape_.kv_heads * shape_.value_dim);
+    kernels::CacheLoad(shape_, pointers_[layer][position / kernels::kBlockTokens],
+                       position % kernels::kBlockTokens, entry.key.data(),
+                       shape_.value_in_key ? nullptr : entry.value.data());
+    return entry;
   }
 
  private:
-  std::vector<float> memory_;
-  std::vector<std::vector<float*>> pointers_;
-  std::vector<float* const*> layers_;
+  const kernels::AttentionShape shape_;
+  std::shared_ptr<std::byte[]> memory_;
+  std::vector<std::vector<std::byte*>> pointers_;
+  std::vector<std::byte* const*> layers_;
 };
 
 // Logits [tokens, vocab] after each of `tokens`, placed from `first` on, in one call.

@@ -11,18 +11,23 @@ namespace {
 
 using kernels::PackedMatrix;
 
-// Takes tensors out of a checkpoint by name, checked against the shape that the config asks for.
+// Takes tensors out of a checkpoint by name, checked against the shape that the config asks for. A tensor
+// leaves the checkpoint when it is taken, so that its memory is free once it is packed.
 class Packer {
  public:
-  Packer(const ModelConfig& config, const TensorMap& tensors, DType dtype)
-      : config_(config), tensors_(tensors), dtype_(dtype) {}
+  Packer(const ModelConfig& config, TensorMap tensors, DType dtype)
+      : config_(config), tensors_(std::move(tensors)), dtype_(dtype) {}
 
-  absl::StatusOr<HostTensor> Take(const std::string& name, std::vector<int64_t> shape) const {
+  absl::Status All(DecoderWeights* out);
+
+ private:
+  absl::StatusOr<HostTensor> Take(const std::string& name, std::vector<int64_t> shape) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
       return absl::InvalidArgumentError(absl::StrCat("the checkpoint lacks tensor ", name));
     }
-    const HostTensor& tensor = found->second;
+    const HostTensor tensor = std::move(found->second);
+    tensors_.erase(found);
     if (tensor.shape != shape) {
       return absl::InvalidArgumentError(
           absl::StrCat("tensor ", name, " has another shape than config.json says"));
@@ -38,30 +43,30 @@ class Packer {
     return tensor;
   }
 
-  absl::Status Vector(const std::string& name, int64_t size, std::vector<float>* out) const {
+  absl::Status Vector(const std::string& name, int64_t size, std::vector<float>* out) {
     SLUICE_ASSIGN_OR_RETURN(const HostTensor tensor, Take(name, {size}));
     *out = RoundedFloats(tensor, dtype_);
     return absl::OkStatus();
   }
 
-  absl::Status Matrix(const std::string& name, int64_t rows, int64_t columns, PackedMatrix* packed) const {
+  absl::Status Matrix(const std::string& name, int64_t rows, int64_t columns, PackedMatrix* packed) {
     SLUICE_ASSIGN_OR_RETURN(const HostTensor tensor, Take(name, {rows, columns}));
     *packed = Pack(tensor, rows, columns);
     return absl::OkStatus();
   }
 
-  absl::Status Mlp(const std::string& prefix, int64_t intermediate, MlpWeights* mlp) const {
+  absl::Status Mlp(const std::string& prefix, int64_t intermediate, MlpWeights* mlp) {
     SLUICE_RETURN_IF_ERROR(Matrix(prefix + "gate_proj.weight", intermediate, config_.hidden, &mlp->gate));
     SLUICE_RETURN_IF_ERROR(Matrix(prefix + "up_proj.weight", intermediate, config_.hidden, &mlp->up));
     return Matrix(prefix + "down_proj.weight", config_.hidden, intermediate, &mlp->down);
   }
 
-  absl::Status Attention(int64_t layer, LayerWeights* out) const;
-  absl::Status Moe(int64_t layer, MoeWeights* out) const;
-  absl::Status Layer(int64_t layer, LayerWeights* out) const;
-  absl::Status All(DecoderWeights* out) const;
+  absl::Status LatentAttention(int64_t layer, LayerWeights* out);
+  absl::Status KvB(int64_t layer, LayerWeights* out);
+  absl::Status GroupedAttention(int64_t layer, LayerWeights* out);
+  absl::Status Moe(int64_t layer, MoeWeights* out);
+  absl::Status Layer(int64_t layer, LayerWeights* out);
 
- private:
   // Without a copy when the checkpoint has the packing's type already.
   PackedMatrix Pack(const HostTensor& tensor, int64_t rows, int64_t columns) const {
     if (dtype_ == DType::kBF16) {
@@ -74,10 +79,9 @@ class Packer {
     if (tensor.dtype == DType::kF32) return PackedMatrix::FromF32(tensor.f32(), rows, columns);
     return PackedMatrix::FromF32(ToFloats(tensor).data(), rows, columns);
   }
-  absl::Status KvB(int64_t layer, LayerWeights* out) const;
 
   const ModelConfig& config_;
-  const TensorMap& tensors_;
+  TensorMap tensors_;
   const DType dtype_;
 };
 
@@ -89,7 +93,7 @@ PackedMatrix PackFloats(const std::vector<float>& values, int64_t rows, int64_t 
   return PackedMatrix::FromBF16(rounded.data(), rows, columns);
 }
 
-absl::Status Packer::KvB(int64_t layer, LayerWeights* out) const {
+absl::Status Packer::KvB(int64_t layer, LayerWeights* out) {
   const int64_t dn = config_.qk_nope_dim, dv = config_.v_dim, c = config_.kv_lora_rank;
   SLUICE_ASSIGN_OR_RETURN(const HostTensor tensor, Take(LayerTensor(layer, "self_attn.kv_b_proj.weight"),
                                                         {config_.heads * (dn + dv), c}));
@@ -107,10 +111,12 @@ absl::Status Packer::KvB(int64_t layer, LayerWeights* out) const {
   return absl::OkStatus();
 }
 
-absl::Status Packer::Attention(int64_t layer, LayerWeights* out) const {
-  const auto name = [layer](const char* part) {
-    return LayerTensor(layer, std::string("self_attn.") + part);
-  };
+std::string AttentionTensor(int64_t layer, const char* part) {
+  return LayerTensor(layer, absl::StrCat("self_attn.", part));
+}
+
+absl::Status Packer::LatentAttention(int64_t layer, LayerWeights* out) {
+  const auto name = [layer](const char* part) { return AttentionTensor(layer, part); };
   const int64_t q_width = config_.heads * (config_.qk_nope_dim + config_.qk_rope_dim);
   const int64_t width = config_.kv_lora_rank + config_.qk_rope_dim;
   if (config_.q_lora_rank == 0) {
@@ -123,17 +129,31 @@ absl::Status Packer::Attention(int64_t layer, LayerWeights* out) const {
   SLUICE_RETURN_IF_ERROR(Matrix(name("kv_a_proj_with_mqa.weight"), width, config_.hidden, &out->kv_a));
   SLUICE_RETURN_IF_ERROR(Vector(name("kv_a_layernorm.weight"), config_.kv_lora_rank, &out->kv_a_norm));
   SLUICE_RETURN_IF_ERROR(KvB(layer, out));
-  SLUICE_RETURN_IF_ERROR(
-      Matrix(name("o_proj.weight"), config_.hidden, config_.heads * config_.v_dim, &out->o));
   if (!config_.qkv_bias) return absl::OkStatus();
   if (config_.q_lora_rank != 0) {
     SLUICE_RETURN_IF_ERROR(Vector(name("q_a_proj.bias"), config_.q_lora_rank, &out->q_a_bias));
   }
-  SLUICE_RETURN_IF_ERROR(Vector(name("kv_a_proj_with_mqa.bias"), width, &out->kv_a_bias));
-  return Vector(name("o_proj.bias"), config_.hidden, &out->o_bias);
+  return Vector(name("kv_a_proj_with_mqa.bias"), width, &out->kv_a_bias);
 }
 
-absl::Status Packer::Moe(int64_t layer, MoeWeights* out) const {
+absl::Status Packer::GroupedAttention(int64_t layer, LayerWeights* out) {
+  const auto name = [layer](const char* part) { return AttentionTensor(layer, part); };
+  const int64_t head = config_.qk_nope_dim + config_.qk_rope_dim;
+  const int64_t q = config_.heads * head, k = config_.kv_heads * head, v = config_.kv_heads * config_.v_dim;
+  SLUICE_RETURN_IF_ERROR(Matrix(name("q_proj.weight"), q, config_.hidden, &out->q));
+  SLUICE_RETURN_IF_ERROR(Matrix(name("k_proj.weight"), k, config_.hidden, &out->k));
+  SLUICE_RETURN_IF_ERROR(Matrix(name("v_proj.weight"), v, config_.hidden, &out->v));
+  if (config_.qkv_bias) {
+    SLUICE_RETURN_IF_ERROR(Vector(name("q_proj.bias"), q, &out->q_bias));
+    SLUICE_RETURN_IF_ERROR(Vector(name("k_proj.bias"), k, &out->k_bias));
+    SLUICE_RETURN_IF_ERROR(Vector(name("v_proj.bias"), v, &out->v_bias));
+  }
+  if (!config_.qk_norm) return absl::OkStatus();
+  SLUICE_RETURN_IF_ERROR(Vector(name("q_norm.weight"), head, &out->q_norm));
+  return Vector(name("k_norm.weight"), head, &out->k_norm);
+}
+
+absl::Status Packer::Moe(int64_t layer, MoeWeights* out) {
   const MoeConfig& moe = config_.moe;
   SLUICE_ASSIGN_OR_RETURN(const HostTensor router,
                           Take(LayerTensor(layer, "mlp.gate.weight"), {moe.experts, config_.hidden}));
@@ -152,31 +172,38 @@ absl::Status Packer::Moe(int64_t layer, MoeWeights* out) const {
   return Mlp(LayerTensor(layer, "mlp.shared_experts."), moe.shared_experts * moe.intermediate, &out->shared);
 }
 
-absl::Status Packer::Layer(int64_t layer, LayerWeights* out) const {
+absl::Status Packer::Layer(int64_t layer, LayerWeights* out) {
   SLUICE_RETURN_IF_ERROR(
       Vector(LayerTensor(layer, "input_layernorm.weight"), config_.hidden, &out->input_norm));
   SLUICE_RETURN_IF_ERROR(Vector(LayerTensor(layer, "post_attention_layernorm.weight"), config_.hidden,
                                 &out->post_attention_norm));
-  SLUICE_RETURN_IF_ERROR(Attention(layer, out));
+  SLUICE_RETURN_IF_ERROR(config_.attention == AttentionKind::kLatent ? LatentAttention(layer, out)
+                                                                     : GroupedAttention(layer, out));
+  SLUICE_RETURN_IF_ERROR(Matrix(AttentionTensor(layer, "o_proj.weight"), config_.hidden,
+                                config_.heads * config_.v_dim, &out->o));
+  if (config_.o_bias) {
+    SLUICE_RETURN_IF_ERROR(Vector(AttentionTensor(layer, "o_proj.bias"), config_.hidden, &out->o_bias));
+  }
   out->is_moe = config_.moe_layer[layer];
   if (out->is_moe) return Moe(layer, &out->moe);
   return Mlp(LayerTensor(layer, "mlp."), config_.intermediate, &out->mlp);
 }
 
-absl::Status Packer::All(DecoderWeights* out) const {
+absl::Status Packer::All(DecoderWeights* out) {
   if (static_cast<int64_t>(config_.moe_layer.size()) != config_.layers) {
     return absl::InvalidArgumentError("the model config says of too few layers whether they have experts");
   }
+  out->layers.resize(config_.layers);
+  for (int64_t l = 0; l < config_.layers; ++l) SLUICE_RETURN_IF_ERROR(Layer(l, &out->layers[l]));
+  SLUICE_RETURN_IF_ERROR(Vector("model.norm.weight", config_.hidden, &out->final_norm));
   SLUICE_ASSIGN_OR_RETURN(const HostTensor embedding,
                           Take("model.embed_tokens.weight", {config_.vocab, config_.hidden}));
   out->embedding = embedding.dtype == dtype_
                        ? embedding
                        : TensorFromFloats(embedding.shape, ToFloats(embedding).data(), dtype_);
-  out->layers.resize(config_.layers);
-  for (int64_t l = 0; l < config_.layers; ++l) SLUICE_RETURN_IF_ERROR(Layer(l, &out->layers[l]));
-  SLUICE_RETURN_IF_ERROR(Vector("model.norm.weight", config_.hidden, &out->final_norm));
-  return Matrix(config_.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight", config_.vocab,
-                config_.hidden, &out->head);
+  if (!config_.tied_embeddings) return Matrix("lm_head.weight", config_.vocab, config_.hidden, &out->head);
+  out->head = Pack(embedding, config_.vocab, config_.hidden);
+  return absl::OkStatus();
 }
 
 int64_t BytesOfMatrix(const PackedMatrix& m) {
@@ -193,6 +220,19 @@ void DecoderWeights::Embed(int32_t token, float* x) const {
   for (int64_t i = 0; i < config.hidden; ++i) {
     x[i] = dtype == DType::kBF16 ? FloatFromBf16(embedding.bf16()[first + i]) : embedding.f32()[first + i];
   }
+}
+
+kernels::AttentionShape AttentionShapeOf(const ModelConfig& config, DType dtype) {
+  const bool latent = config.attention == AttentionKind::kLatent;
+  kernels::AttentionShape shape;
+  shape.heads = config.heads;
+  shape.kv_heads = latent ? 1 : config.kv_heads;
+  shape.key_dim = (latent ? config.kv_lora_rank : config.qk_nope_dim) + config.qk_rope_dim;
+  shape.value_dim = latent ? config.kv_lora_rank : config.v_dim;
+  shape.value_in_key = latent;
+  shape.scale = static_cast<float>(config.SoftmaxScale());
+  shape.bf16 = dtype == DType::kBF16 && kernels::CachesBF16();
+  return shape;
 }
 
 kernels::RouterParams RouterParamsOf(const ModelConfig& config, const float* correction_bias) {
@@ -229,8 +269,7 @@ std::vector<float> RoundedFloats(const HostTensor& tensor, DType dtype) {
 }
 
 absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackDecoderWeights(const ModelConfig& config,
-                                                                         const TensorMap& tensors,
-                                                                         DType dtype) {
+                                                                         TensorMap tensors, DType dtype) {
   if (dtype != DType::kBF16 && dtype != DType::kF32) {
     return absl::InvalidArgumentError(
         absl::StrCat("weights can be packed as BF16 or F32, not ", SafetensorsName(dtype)));
@@ -240,16 +279,15 @@ absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackDecoderWeights(const M
   weights->dtype = dtype;
   weights->inverse_frequencies = config.RopeInverseFrequencies();
   weights->rope_amplitude = config.RopeAmplitude();
-  weights->softmax_scale = static_cast<float>(config.SoftmaxScale());
+  weights->attention = AttentionShapeOf(config, dtype);
+  weights->softmax_scale = weights->attention.scale;
   weights->norm_epsilon = static_cast<float>(config.norm_epsilon);
   weights->latent_norm_epsilon = static_cast<float>(config.latent_norm_epsilon);
   try {
-    SLUICE_RETURN_IF_ERROR(Packer(weights->config, tensors, dtype).All(weights.get()));
+    SLUICE_RETURN_IF_ERROR(Packer(weights->config, std::move(tensors), dtype).All(weights.get()));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("not enough memory for the packed weights of the model");
   }
-  constexpr int64_t kSmallLayer = 2 << 20;
-  weights->small_layers = PackedBytes(*weights) < kSmallLayer * (config.layers + 1);
   return std::shared_ptr<const DecoderWeights>(std::move(weights));
 }
 
@@ -257,7 +295,7 @@ int64_t PackedBytes(const DecoderWeights& weights) {
   int64_t bytes = BytesOfMatrix(weights.head) + weights.embedding.elements() * BytesOf(weights.dtype);
   for (const LayerWeights& layer : weights.layers) {
     for (const PackedMatrix* m :
-         {&layer.q, &layer.q_a, &layer.q_b, &layer.kv_a, &layer.o, &layer.moe.router}) {
+         {&layer.q, &layer.k, &layer.v, &layer.q_a, &layer.q_b, &layer.kv_a, &layer.o, &layer.moe.router}) {
       bytes += BytesOfMatrix(*m);
     }
     for (const PackedMatrix& m : layer.w_uk) bytes += BytesOfMatrix(m);

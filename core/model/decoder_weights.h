@@ -64,11 +64,10 @@ class DecoderWeights {
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // [hidden]
   kernels::PackedMatrix head;     // [vocab, hidden]; of the embedding when tied
-  // Inputs of kernels that depend on the config only.
+  // Inputs of kernels that depend on the config and the type only.
+  kernels::AttentionShape attention;
   std::vector<float> inverse_frequencies;  // [dr/2]
   float rope_amplitude = 1, softmax_scale = 1, norm_epsilon = 1e-6f, latent_norm_epsilon = 1e-6f;
-
-  bool small_layers = false;  // a layer fits in one core's cache: how work is divided, never a result
 
   // One row of the embedding as float32.
   void Embed(int32_t token, float* x) const;

@@ -2,81 +2,128 @@
 
 #include <algorithm>
 
+#include "core/model/row_ranges.h"
+#include "core/model/workspace.h"
+
 namespace sluice {
 namespace {
 
-float* Room(std::vector<float>* buffer, int64_t floats) {
-  if (static_cast<int64_t>(buffer->size()) < floats) buffer->resize(floats);
-  return buffer->data();
-}
+using kernels::LinearJob;
 
-// gate and up are scratch of rows * intermediate floats.
-void RunMlp(const MlpWeights& mlp, const float* h, int64_t rows, float* gate, float* up, float* y,
-            ThreadPool* pool) {
-  const int64_t hidden = mlp.gate.in(), width = mlp.gate.out();
-  kernels::Linear(h, rows, hidden, mlp.gate, nullptr, gate, width, pool);
-  kernels::Linear(h, rows, hidden, mlp.up, nullptr, up, width, pool);
-  kernels::SwiGlu(gate, up, rows * width, gate);
-  kernels::Linear(gate, rows, width, mlp.down, nullptr, y, hidden, pool);
+// gate = silu(gate) * up of [rows, width].
+void Activate(float* gate, const float* up, int64_t rows, int64_t width, ThreadPool* pool) {
+  ForRowRanges(pool, rows, 8 * width, [&](int64_t first, int64_t count) {  // an exponential is worth 8 floats
+    kernels::SwiGlu(gate + first * width, up + first * width, count * width, gate + first * width);
+  });
 }
 
 }  // namespace
 
 void ExpertBatch::Mlp(const MlpWeights& mlp, const float* h, int64_t rows, float* y, ThreadPool* pool) {
-  const int64_t floats = rows * mlp.gate.out();
-  RunMlp(mlp, h, rows, Room(&gate_, floats), Room(&up_, floats), y, pool);
+  const int64_t hidden = mlp.gate.in(), width = mlp.gate.out();
+  float* gate = Room(&gate_, rows * width);
+  float* up = Room(&up_, rows * width);
+  kernels::LinearBatch({LinearJob{h, rows, hidden, &mlp.gate, nullptr, gate, width},
+                        LinearJob{h, rows, hidden, &mlp.up, nullptr, up, width}},
+                       pool);
+  Activate(gate, up, rows, width, pool);
+  kernels::Linear(gate, rows, width, mlp.down, nullptr, y, hidden, pool);
+}
+
+void ExpertBatch::RouteRows(const MoeWeights& moe, const kernels::RouterParams& router, const float* h,
+                            int64_t rows, ThreadPool* pool) {
+  const int64_t experts = router.experts, k = router.k, hidden = moe.router.in();
+  float* logits = Room(&logits_, rows * experts);
+  float* weights = Room(&weights_, rows * k);
+  ids_.resize(rows * k);
+  kernels::Linear(h, rows, hidden, moe.router, nullptr, logits, experts, pool);
+  ForRowRanges(pool, rows, 16 * experts, [&](int64_t first, int64_t count) {
+    for (int64_t r = first; r < first + count; ++r) {
+      kernels::Route(logits + r * experts, router, ids_.data() + r * k, weights + r * k);
+    }
+  });
 }
 
 // Counting sort of (row, slot) by expert; rows stay in rising order.
-void ExpertBatch::Gather(int64_t rows, int32_t k, int32_t experts) {
+void ExpertBatch::Sort(int64_t rows, int32_t k, int32_t experts) {
   first_.assign(experts + 1, 0);
   for (const int32_t id : ids_) ++first_[id + 1];
   for (int32_t e = 0; e < experts; ++e) first_[e + 1] += first_[e];
-  std::vector<int64_t> next(first_.begin(), first_.end() - 1);
+  next_.assign(first_.begin(), first_.end() - 1);
   place_.resize(rows * k);
-  for (int64_t i = 0; i < rows * k; ++i) place_[i] = next[ids_[i]]++;
+  row_.resize(rows * k);
+  for (int64_t i = 0; i < rows * k; ++i) {
+    place_[i] = next_[ids_[i]]++;
+    row_[place_[i]] = i / k;
+  }
+}
+
+const float* ExpertBatch::Gather(const float* h, int64_t rows, int32_t k, int64_t hidden, ThreadPool* pool) {
+  float* inputs = Room(&inputs_, rows * k * hidden);
+  ForRowRanges(pool, rows * k, hidden, [&](int64_t first, int64_t count) {
+    for (int64_t i = first; i < first + count; ++i) {
+      std::copy_n(h + row_[i] * hidden, hidden, inputs + i * hidden);
+    }
+  });
+  return inputs;
+}
+
+void ExpertBatch::RunExperts(const MoeWeights& moe, const float* h, int64_t rows, int32_t k, float* y,
+                             ThreadPool* pool) {
+  const int64_t hidden = moe.router.in(), width = moe.experts[0].gate.out();
+  const int64_t shared = moe.has_shared ? moe.shared.gate.out() : 0;
+  const float* inputs = rows == 1 ? h : Gather(h, rows, k, hidden, pool);
+  const int64_t stride = rows == 1 ? 0 : hidden;  // a single row is every expert's input
+  float* gate = Room(&gate_, rows * (shared + k * width));
+  float* up = Room(&up_, rows * (shared + k * width));
+  float* outputs = Room(&outputs_, rows * k * hidden);
+  const auto for_each_expert = [&](const auto& body) {  // with rows; their place, and where gate and up are
+    for (size_t e = 0; e < moe.experts.size(); ++e) {
+      const int64_t count = first_[e + 1] - first_[e];
+      if (count > 0) body(moe.experts[e], first_[e], count, rows * shared + first_[e] * width);
+    }
+  };
+  jobs_.clear();
+  if (moe.has_shared) {
+    jobs_.push_back({h, rows, hidden, &moe.shared.gate, nullptr, gate, shared});
+    jobs_.push_back({h, rows, hidden, &moe.shared.up, nullptr, up, shared});
+  }
+  for_each_expert([&](const MlpWeights& expert, int64_t place, int64_t count, int64_t at) {
+    const float* x = inputs + place * stride;
+    jobs_.push_back({x, count, hidden, &expert.gate, nullptr, gate + at, width});
+    jobs_.push_back({x, count, hidden, &expert.up, nullptr, up + at, width});
+  });
+  kernels::LinearBatch(jobs_, pool);
+  Activate(gate, up, rows, shared + k * width, pool);
+  jobs_.clear();
+  if (moe.has_shared) jobs_.push_back({gate, rows, shared, &moe.shared.down, nullptr, y, hidden});
+  for_each_expert([&](const MlpWeights& expert, int64_t place, int64_t count, int64_t at) {
+    jobs_.push_back({gate + at, count, width, &expert.down, nullptr, outputs + place * hidden, hidden});
+  });
+  kernels::LinearBatch(jobs_, pool);
 }
 
 void ExpertBatch::Forward(const MoeWeights& moe, const kernels::RouterParams& router, const float* h,
                           int64_t rows, float* y, ThreadPool* pool) {
-  const int64_t hidden = moe.router.in(), width = moe.experts[0].gate.out();
+  const int64_t hidden = moe.router.in();
   const int32_t k = router.k;
-  float* logits = Room(&logits_, rows * router.experts);
-  kernels::Linear(h, rows, hidden, moe.router, nullptr, logits, router.experts, pool);
-  ids_.resize(rows * k);
-  float* weights = Room(&weights_, rows * k);
-  for (int64_t r = 0; r < rows; ++r) {
-    kernels::Route(logits + r * router.experts, router, ids_.data() + r * k, weights + r * k);
-  }
-  if (moe.has_shared) {
-    Mlp(moe.shared, h, rows, y, pool);
-  } else {
-    std::fill(y, y + rows * hidden, 0.0f);
-  }
-  Gather(rows, k, router.experts);
-  float* inputs = Room(&inputs_, rows * k * hidden);
-  float* outputs = Room(&outputs_, rows * k * hidden);
-  for (int64_t i = 0; i < rows * k; ++i) {
-    std::copy(h + i / k * hidden, h + (i / k + 1) * hidden, inputs + place_[i] * hidden);
-  }
-  float* gate = Room(&gate_, rows * k * width);
-  float* up = Room(&up_, rows * k * width);
-  const auto run = [&](int64_t e, ThreadPool* inner) {
-    const int64_t first = first_[e], count = first_[e + 1] - first;
-    if (count == 0) return;
-    RunMlp(moe.experts[e], inputs + first * hidden, count, gate + first * width, up + first * width,
-           outputs + first * hidden, inner);
-  };
-  // Experts are the pieces when each is small; a few big ones are divided inside.
-  constexpr int64_t kWorthThreads = 4'000'000;  // multiply-adds
-  if (pool != nullptr && rows * k >= 4 * pool->threads() && rows * k * hidden * width * 3 >= kWorthThreads) {
-    pool->ParallelFor(router.experts, [&](int64_t e) { run(e, nullptr); });
-  } else {
-    for (int64_t e = 0; e < router.experts; ++e) run(e, pool);
-  }
-  for (int64_t i = 0; i < rows * k; ++i) {
-    kernels::AddScaled(outputs + place_[i] * hidden, weights[i], hidden, y + i / k * hidden);
-  }
+  RouteRows(moe, router, h, rows, pool);
+  Sort(rows, k, router.experts);
+  RunExperts(moe, h, rows, k, y, pool);
+  ForRowRanges(pool, rows, (k + 2) * hidden, [&](int64_t first, int64_t count) {
+    if (!moe.has_shared) std::fill_n(y + first * hidden, count * hidden, 0.0f);
+    for (int64_t i = first * k; i < (first + count) * k; ++i) {
+      kernels::AddScaled(outputs_.data() + place_[i] * hidden, weights_[i], hidden, y + i / k * hidden);
+    }
+  });
+}
+
+int64_t ExpertBatch::FloatsPerRow(const ModelConfig& config) {
+  const MoeConfig& moe = config.moe;
+  if (moe.experts == 0) return 2 * config.intermediate;
+  const int64_t k = moe.experts_per_token;
+  return std::max(2 * config.intermediate,
+                  2 * (moe.shared_experts + k) * moe.intermediate + moe.experts + k + 2 * k * config.hidden);
 }
 
 }  // namespace sluice

@@ -22,16 +22,25 @@ class ExpertBatch {
                float* y, ThreadPool* pool);
   // Of the last Forward: [rows, k], by falling weight.
   const std::vector<int32_t>& ids() const { return ids_; }
+  // Floats of its buffers for each row.
+  static int64_t FloatsPerRow(const ModelConfig& config);
 
  private:
-  void Gather(int64_t rows, int32_t k, int32_t experts);
+  void RouteRows(const MoeWeights& moe, const kernels::RouterParams& router, const float* h, int64_t rows,
+                 ThreadPool* pool);
+  void Sort(int64_t rows, int32_t k, int32_t experts);
+  const float* Gather(const float* h, int64_t rows, int32_t k, int64_t hidden, ThreadPool* pool);
+  // down(silu(gate) * up) of the shared experts into y and of each row's experts into outputs_.
+  void RunExperts(const MoeWeights& moe, const float* h, int64_t rows, int32_t k, float* y, ThreadPool* pool);
 
-  std::vector<float> gate_, up_;  // [rows or rows * k, intermediate]
+  std::vector<float> gate_, up_;  // [rows, intermediate], the shared experts' before all routed ones
   std::vector<float> logits_, weights_, inputs_,
       outputs_;  // [rows, experts], [rows, k], [rows * k, hidden] twice
   std::vector<int32_t> ids_;
-  std::vector<int64_t> first_;  // by expert (and one more): where its rows begin in inputs_
-  std::vector<int64_t> place_;  // [rows, k]: where a row's slot stands in inputs_
+  std::vector<int64_t> first_, next_;  // by expert (first_: and one more): where its rows begin in inputs_
+  std::vector<int64_t> place_;         // [rows, k]: where a row's slot stands in inputs_
+  std::vector<int64_t> row_;           // [rows * k]: whose row stands there
+  std::vector<kernels::LinearJob> jobs_;
 };
 
 }  // namespace sluice

@@ -4,10 +4,15 @@
 // model.safetensors and reference.safetensors.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "core/base/file.h"
@@ -65,7 +70,7 @@ class OracleTest : public testing::TestWithParam<std::string> {
 TEST_P(OracleTest, LogProbabilitiesAndBestTokensEqualTransformers) {
   for (const std::string sequence : {"s1", "s7", "s33", "s129", "long"}) {
     const std::vector<int32_t> tokens = Tokens(reference_, "tokens." + sequence);
-    const ContiguousCache cache(*decoder_, tokens.size());
+    const ContiguousCache cache(*weights_, tokens.size());
     const std::vector<float> logits = LogitsOf(decoder_.get(), *weights_, tokens, cache);
     const std::vector<double> expected =  // a single token has none
         tokens.size() == 1 ? std::vector<double>() : Values<double>(reference_, "logprobs." + sequence);
@@ -89,19 +94,78 @@ TEST_P(OracleTest, LogProbabilitiesAndBestTokensEqualTransformers) {
   }
 }
 
-TEST_P(OracleTest, CacheHoldsNormedLatentAndRotatedKey) {
+// [layers, tokens, width] against one cached part of each position.
+void ExpectCached(const std::vector<double>& expected, int64_t layer, int64_t tokens, int64_t t,
+                  const float* actual, int64_t width) {
+  for (int64_t i = 0; i < width; ++i) {
+    ASSERT_NEAR(actual[i], expected[(layer * tokens + t) * width + i], 1e-4)
+        << "layer " << layer << " token " << t;
+  }
+}
+
+TEST_P(OracleTest, CacheHoldsWhatTransformersCaches) {
   const std::vector<int32_t> tokens = Tokens(reference_, "tokens.s33");
-  const ContiguousCache cache(*decoder_, tokens.size());
+  const ContiguousCache cache(*weights_, tokens.size());
   LogitsOf(decoder_.get(), *weights_, tokens, cache);
-  const std::vector<double> latent = Values<double>(reference_, "cache_latent.s33");
-  const std::vector<double> k_pe = Values<double>(reference_, "cache_k_pe.s33");
-  const int64_t c = config_.kv_lora_rank, dr = config_.qk_rope_dim, n = tokens.size();
+  const bool latent = config_.attention == AttentionKind::kLatent;
+  const int64_t n = tokens.size(), c = config_.kv_lora_rank, head = config_.qk_rope_dim;
   for (int64_t l = 0; l < config_.layers; ++l) {
     for (int64_t t = 0; t < n; ++t) {
-      const float* row = cache.At(l, t, c + dr);
-      for (int64_t i = 0; i < c; ++i) ASSERT_NEAR(row[i], latent[(l * n + t) * c + i], 1e-4) << l << " " << t;
-      for (int64_t i = 0; i < dr; ++i)
-        ASSERT_NEAR(row[c + i], k_pe[(l * n + t) * dr + i], 1e-4) << l << " " << t;
+      const ContiguousCache::Entry entry = cache.At(l, t);
+      if (latent) {
+        ExpectCached(Values<double>(reference_, "cache_latent.s33"), l, n, t, entry.key.data(), c);
+        ExpectCached(Values<double>(reference_, "cache_k_pe.s33"), l, n, t, entry.key.data() + c, head);
+        continue;
+      }
+      for (int64_t h = 0; h < config_.kv_heads; ++h) {  // [layers, kv_heads, tokens, head]
+        ExpectCached(Values<double>(reference_, "cache_key.s33"), l * config_.kv_heads + h, n, t,
+                     entry.key.data() + h * head, head);
+        ExpectCached(Values<double>(reference_, "cache_value.s33"), l * config_.kv_heads + h, n, t,
+                     entry.value.data() + h * head, head);
+      }
+    }
+  }
+}
+
+TEST_P(OracleTest, HiddenStatesAndLogitsEqualTransformers) {
+  const std::vector<int32_t> tokens = Tokens(reference_, "tokens.s33");
+  const ContiguousCache cache(*weights_, tokens.size());
+  const int64_t n = tokens.size(), d = config_.hidden;
+  std::vector<DecoderRow> rows;
+  for (int64_t t = 0; t < n; ++t) rows.push_back({tokens[t], static_cast<int32_t>(t), cache.caches()});
+  std::vector<float> hidden(n * d), logits(n * config_.vocab);
+  decoder_->Forward(*weights_, rows, hidden.data());
+  decoder_->Logits(*weights_, hidden.data(), n, logits.data());
+  const std::vector<double> expected = Values<double>(reference_, "hidden.s33");  // the last: after the norm
+  for (int64_t i = 0; i < n * d; ++i) {
+    ASSERT_NEAR(hidden[i], expected[(config_.layers + 1) * n * d + i], 1e-3) << "token " << i / d;
+  }
+  const std::vector<double> wanted = Values<double>(reference_, "logits.s33");
+  for (int64_t i = 0; i < n * config_.vocab; ++i) {
+    ASSERT_NEAR(logits[i], wanted[i], 1e-3) << "token " << i / config_.vocab;
+  }
+}
+
+// The experts that a whole forward reports, on its own hidden states.
+TEST_P(OracleTest, RecordedExpertsEqualTransformers) {
+  if (config_.moe.experts == 0) GTEST_SKIP() << GetParam() << " has no layers with experts";
+  for (const std::string sequence : {"s7", "s33", "s129", "long"}) {
+    const std::vector<int32_t> tokens = Tokens(reference_, "tokens." + sequence);
+    const std::vector<int32_t> expected = Values<int32_t>(reference_, "experts." + sequence);
+    const size_t n = tokens.size(), k = config_.moe.experts_per_token, layers = expected.size() / (n * k);
+    std::vector<uint16_t> experts(n * layers * k);
+    const ContiguousCache cache(*weights_, n);
+    std::vector<DecoderRow> rows;
+    for (size_t t = 0; t < n; ++t) {
+      rows.push_back({tokens[t], static_cast<int32_t>(t), cache.caches(), &experts[t * layers * k]});
+    }
+    std::vector<float> hidden(n * config_.hidden);
+    decoder_->Forward(*weights_, rows, hidden.data());
+    for (size_t m = 0; m < layers; ++m) {
+      for (size_t i = 0; i < n * k; ++i) {
+        ASSERT_EQ(experts[(i / k * layers + m) * k + i % k], expected[m * n * k + i])
+            << sequence << " layer " << m << " token " << i / k;
+      }
     }
   }
 }
@@ -152,7 +216,7 @@ TEST_P(OracleTest, GreedyTokensEqualTransformers) {
     const std::string name = "greedy." + std::to_string(i) + ".";
     std::vector<int32_t> tokens = Tokens(reference_, name + "prompt");
     const std::vector<int32_t> expected = Tokens(reference_, name + "tokens");
-    const ContiguousCache cache(*decoder_, tokens.size() + expected.size());
+    const ContiguousCache cache(*weights_, tokens.size() + expected.size());
     std::vector<int32_t> chosen, next = tokens;
     int32_t position = 0;
     while (chosen.size() < expected.size()) {
@@ -166,13 +230,33 @@ TEST_P(OracleTest, GreedyTokensEqualTransformers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Presets, OracleTest,
-                         testing::Values("mla-dense", "v2-lite", "v2", "v3", "moonlight", "kimi-k2"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+// The presets, and whatever variations lie beside them.
+std::vector<std::string> Checkpoints() {
+  std::vector<std::string> names = {"mla-dense",     "v2-lite", "v2",    "v3",    "moonlight", "kimi-k2",
+                                    "glm4-moe-lite", "llama",   "qwen2", "qwen3", "gpt-mha"};
+  const char* root = std::getenv("SLUICE_ORACLE_DIR");
+  std::error_code none;
+  if (root == nullptr || !std::filesystem::is_directory(root, none)) return names;
+  std::vector<std::string> more;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string name = entry.path().filename();
+    if (FileExists(entry.path().string() + "/reference.safetensors") &&
+        std::find(names.begin(), names.end(), name) == names.end()) {
+      more.push_back(name);
+    }
+  }
+  std::sort(more.begin(), more.end());
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Checkpoints, OracleTest, testing::ValuesIn(Checkpoints()), [](const auto& info) {
+  std::string name = info.param;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+});
 
 }  // namespace
 }  // namespace sluice

@@ -30,6 +30,12 @@ at::ScalarType StatisticsType(at::ScalarType dtype) {
   return dtype == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+// `grown` and what is new of it, one after another along the tokens.
+at::Tensor Extend(at::Tensor* grown, const at::Tensor& more) {
+  *grown = grown->defined() ? at::cat({*grown, more}) : more;
+  return *grown;
+}
+
 }  // namespace
 
 struct ReferenceDecoder::Call {
@@ -82,40 +88,67 @@ at::Tensor ReferenceDecoder::Mlp(const at::Tensor& h, const std::string& name) c
                 name + "down_proj");
 }
 
-at::Tensor ReferenceDecoder::Attend(const at::Tensor& h, int64_t layer, Call* call) const {
-  const int64_t n = h.size(0), c = config_.kv_lora_rank, dn = config_.qk_nope_dim, dv = config_.v_dim;
-  const std::string name = LayerTensor(layer, "self_attn.");
-  const double epsilon = config_.latent_norm_epsilon;
-  const auto rotate = [&](const at::Tensor& x) {
-    return plain::ApplyRope(x.to(call->rotation.cos.scalar_type()), call->rotation, config_.rope_interleaved)
-        .to(dtype_);
-  };
+// The last dr of x [tokens, heads, .] by position.
+at::Tensor ReferenceDecoder::Rotated(const at::Tensor& x, const Call& call) const {
+  const int64_t dr = config_.qk_rope_dim, dn = x.size(-1) - dr;
+  const at::Tensor turned = plain::ApplyRope(x.narrow(-1, dn, dr).to(call.rotation.cos.scalar_type()),
+                                             call.rotation, config_.rope_interleaved);
+  return at::cat({x.narrow(-1, 0, dn), turned.to(dtype_)}, -1);
+}
+
+at::Tensor ReferenceDecoder::Queries(const at::Tensor& h, const std::string& name, const Call& call) const {
   at::Tensor q =
       config_.q_lora_rank == 0
           ? Linear(h, name + "q_proj")
-          : Linear(Norm(Linear(h, name + "q_a_proj"), name + "q_a_layernorm", epsilon), name + "q_b_proj");
-  q = q.view({n, config_.heads, dn + config_.qk_rope_dim});
-  q = at::cat({q.narrow(-1, 0, dn), rotate(q.narrow(-1, dn, config_.qk_rope_dim))}, -1);
-  const at::Tensor kv = Linear(h, name + "kv_a_proj_with_mqa");
-  at::Tensor& latent = call->cache->latent[layer];
-  at::Tensor& k_pe = call->cache->k_pe[layer];
-  const at::Tensor new_latent = Norm(kv.narrow(-1, 0, c), name + "kv_a_layernorm", epsilon);
-  const at::Tensor new_k_pe = rotate(kv.narrow(-1, c, config_.qk_rope_dim));
-  latent = latent.defined() ? at::cat({latent, new_latent}) : new_latent;
-  k_pe = k_pe.defined() ? at::cat({k_pe, new_k_pe}) : new_k_pe;
+          : Linear(Norm(Linear(h, name + "q_a_proj"), name + "q_a_layernorm", config_.latent_norm_epsilon),
+                   name + "q_b_proj");
+  q = q.view({h.size(0), config_.heads, -1});
+  if (config_.qk_norm) q = Norm(q, name + "q_norm", config_.norm_epsilon);
+  return Rotated(q, call);
+}
 
-  const int64_t total = latent.size(0);
-  const at::Tensor expanded = Linear(latent, name + "kv_b_proj").view({total, config_.heads, dn + dv});
-  const at::Tensor shared = k_pe.unsqueeze(1).expand({total, config_.heads, config_.qk_rope_dim});
-  const at::Tensor keys = at::cat({expanded.narrow(-1, 0, dn), shared}, -1);
+ReferenceDecoder::KeysAndValues ReferenceDecoder::LatentKeys(const at::Tensor& h, int64_t layer,
+                                                             Call* call) const {
+  const int64_t c = config_.kv_lora_rank, dn = config_.qk_nope_dim, dr = config_.qk_rope_dim;
+  const std::string name = LayerTensor(layer, "self_attn.");
+  const at::Tensor kv = Linear(h, name + "kv_a_proj_with_mqa");
+  const at::Tensor latents =
+      Extend(&call->cache->latents[layer],
+             Norm(kv.narrow(-1, 0, c), name + "kv_a_layernorm", config_.latent_norm_epsilon));
+  const at::Tensor shared =
+      Extend(&call->cache->keys[layer], Rotated(kv.narrow(-1, c, dr).unsqueeze(1), *call).squeeze(1));
+  const int64_t total = latents.size(0);
+  const at::Tensor expanded = Linear(latents, name + "kv_b_proj").view({total, config_.heads, -1});
+  return {at::cat({expanded.narrow(-1, 0, dn), shared.unsqueeze(1).expand({total, config_.heads, dr})}, -1),
+          expanded.narrow(-1, dn, config_.v_dim)};
+}
+
+ReferenceDecoder::KeysAndValues ReferenceDecoder::GroupedKeys(const at::Tensor& h, int64_t layer,
+                                                              Call* call) const {
+  const std::string name = LayerTensor(layer, "self_attn.");
+  at::Tensor k = Linear(h, name + "k_proj").view({h.size(0), config_.kv_heads, -1});
+  if (config_.qk_norm) k = Norm(k, name + "k_norm", config_.norm_epsilon);
+  const at::Tensor v = Linear(h, name + "v_proj").view({h.size(0), config_.kv_heads, -1});
+  return {Extend(&call->cache->keys[layer], Rotated(k, *call)), Extend(&call->cache->values[layer], v)};
+}
+
+at::Tensor ReferenceDecoder::Attend(const at::Tensor& h, int64_t layer, Call* call) const {
+  const int64_t n = h.size(0);
+  const std::string name = LayerTensor(layer, "self_attn.");
+  const at::Tensor q = Queries(h, name, *call);
+  KeysAndValues kv =
+      config_.attention == AttentionKind::kLatent ? LatentKeys(h, layer, call) : GroupedKeys(h, layer, call);
+  const int64_t total = kv.keys.size(0), each = config_.heads / kv.keys.size(1);
+  const at::Tensor keys = kv.keys.repeat_interleave(each, 1);  // a head's own, [tokens, heads, .]
+  const at::Tensor values = kv.values.repeat_interleave(each, 1);
   const at::Tensor scores =
       at::einsum("nhd,thd->hnt", {q, keys}).to(StatisticsType(dtype_)) * config_.SoftmaxScale();
   const at::Tensor positions = at::arange(total, at::TensorOptions(device_).dtype(at::kLong));
   const at::Tensor future = positions.unsqueeze(0) > positions.narrow(0, call->past, n).unsqueeze(1);
   const at::Tensor p =
       scores.masked_fill(future, -std::numeric_limits<double>::infinity()).softmax(-1).to(dtype_);
-  const at::Tensor heads = at::einsum("hnt,thd->nhd", {p, expanded.narrow(-1, dn, dv)});
-  return Linear(heads.reshape({n, config_.heads * dv}), name + "o_proj");
+  const at::Tensor heads = at::einsum("hnt,thd->nhd", {p, values});
+  return Linear(heads.reshape({n, config_.heads * config_.v_dim}), name + "o_proj");
 }
 
 at::Tensor ReferenceDecoder::FeedForward(const at::Tensor& h, int64_t layer, Call* call) const {
@@ -169,8 +202,8 @@ absl::StatusOr<at::Tensor> ReferenceDecoder::Logits(absl::Span<const int32_t> to
   call.cache = cache == nullptr ? &fresh : cache;
   call.routing = routing;
   call.past = call.cache->tokens();
-  call.cache->latent.resize(config_.layers);
-  call.cache->k_pe.resize(config_.layers);
+  for (auto* part : {&call.cache->latents, &call.cache->keys, &call.cache->values})
+    part->resize(config_.layers);
   try {
     return Run(tokens, &call);
   } catch (const c10::Error& error) {

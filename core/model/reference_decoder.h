@@ -1,4 +1,4 @@
-// The decoder written plainly with LibTorch: keys and values expanded from the latent, float32 or float64 (or
+// The decoder written plainly with LibTorch: latent keys and values expanded, float32 or float64 (or
 // bfloat16), any device. It is the oracle of the decoder's tests and what runs on devices without kernels of
 // their own. Its results equal the decoder's up to rounding, not bit for bit.
 #pragma once
@@ -18,10 +18,11 @@
 
 namespace sluice {
 
-// What one sequence has computed so far, per layer: [tokens, c] and [tokens, dr]. Starts empty.
+// What one sequence has computed so far, per layer: latents [tokens, c] and rotated keys [tokens, dr], or
+// rotated keys and values [tokens, kv_heads, .]. Starts empty.
 struct ReferenceCache {
-  std::vector<at::Tensor> latent, k_pe;
-  int64_t tokens() const { return latent.empty() || !latent[0].defined() ? 0 : latent[0].size(0); }
+  std::vector<at::Tensor> latents, keys, values;
+  int64_t tokens() const { return keys.empty() || !keys[0].defined() ? 0 : keys[0].size(0); }
 };
 
 // Of one layer with experts: ids by falling weight and their weights, [tokens, k].
@@ -56,6 +57,14 @@ class ReferenceDecoder {
   at::Tensor Linear(const at::Tensor& x, const std::string& name) const;
   at::Tensor Norm(const at::Tensor& x, const std::string& name, double epsilon) const;
   at::Tensor Mlp(const at::Tensor& h, const std::string& name) const;
+  // Keys and values of all positions, [tokens, kv heads, .].
+  struct KeysAndValues {
+    at::Tensor keys, values;
+  };
+  at::Tensor Rotated(const at::Tensor& x, const Call& call) const;
+  at::Tensor Queries(const at::Tensor& h, const std::string& name, const Call& call) const;
+  KeysAndValues LatentKeys(const at::Tensor& h, int64_t layer, Call* call) const;
+  KeysAndValues GroupedKeys(const at::Tensor& h, int64_t layer, Call* call) const;
   at::Tensor Attend(const at::Tensor& h, int64_t layer, Call* call) const;
   at::Tensor FeedForward(const at::Tensor& h, int64_t layer, Call* call) const;
   at::Tensor Run(absl::Span<const int32_t> tokens, Call* call) const;

@@ -104,11 +104,11 @@ class TorchBackend final : public DecoderBackend {
   const std::string& kernel_path() const override { return path_; }
 
   absl::StatusOr<std::shared_ptr<const BackendWeights>> PackWeights(const ModelConfig& config,
-                                                                    const TensorMap& tensors,
+                                                                    TensorMap tensors,
                                                                     DType dtype) const override {
     std::shared_ptr<const BackendWeights> out;
     SLUICE_RETURN_IF_ERROR(Caught("moving the model to the device", [&]() -> absl::Status {
-      SLUICE_ASSIGN_OR_RETURN(TorchModel model, UploadModel(config, tensors, dtype, device_));
+      SLUICE_ASSIGN_OR_RETURN(TorchModel model, UploadModel(config, std::move(tensors), dtype, device_));
       out = std::make_shared<const TorchWeights>(std::move(model));
       return absl::OkStatus();
     }));
@@ -120,28 +120,33 @@ class TorchBackend final : public DecoderBackend {
     return std::make_unique<TorchRun>(std::move(weights), pool == nullptr ? 1 : pool->threads(), failure_);
   }
 
-  std::shared_ptr<float[]> AllocateCache(int64_t floats) const override {
-    std::shared_ptr<float[]> out;
+  int64_t LayerBlockBytes(const ModelConfig& config, DType) const override {
+    return TorchCacheWidth(config) * kernels::kBlockTokens * static_cast<int64_t>(sizeof(float));
+  }
+
+  std::shared_ptr<std::byte[]> AllocateCache(int64_t bytes) const override {
+    std::shared_ptr<std::byte[]> out;
     // Null says it: whatever the reason, there is no memory here.
     Caught("memory for the cache", [&] {
-      const at::Tensor memory = at::zeros({floats}, at::TensorOptions().dtype(at::kFloat).device(device_));
-      out = std::shared_ptr<float[]>(memory.data_ptr<float>(), [memory](float*) {});
+      const at::Tensor memory = at::zeros({bytes}, at::TensorOptions().dtype(at::kByte).device(device_));
+      out = std::shared_ptr<std::byte[]>(reinterpret_cast<std::byte*>(memory.data_ptr<uint8_t>()),
+                                         [memory](std::byte*) {});
       return absl::OkStatus();
     }).IgnoreError();
     return out;
   }
 
-  void CopyCache(const float* from, int64_t floats, float* to) const override {
+  void CopyCache(const std::byte* from, int64_t bytes, std::byte* to) const override {
     failure_->Set(Caught("copying a cache block", [&] {
-      View(to, floats).copy_(View(const_cast<float*>(from), floats));
+      View(to, bytes).copy_(View(const_cast<std::byte*>(from), bytes));
       return absl::OkStatus();
     }));
   }
 
  private:
-  at::Tensor View(float* memory, int64_t floats) const {
-    return at::for_blob(memory, {floats})
-        .options(at::TensorOptions().dtype(at::kFloat).device(device_))
+  at::Tensor View(std::byte* memory, int64_t bytes) const {
+    return at::for_blob(memory, {bytes})
+        .options(at::TensorOptions().dtype(at::kByte).device(device_))
         .target_device(device_)
         .make_tensor();
   }

@@ -29,17 +29,17 @@ class Model {
  public:
   static constexpr int64_t kBlocks = 3;
 
-  Model(const DecoderBackend& backend, const ModelConfig& config, DType dtype)
-      : config_(config), width_(config.kv_lora_rank + config.qk_rope_dim) {
+  Model(const DecoderBackend& backend, const ModelConfig& config, DType dtype) : config_(config) {
     auto weights = backend.PackWeights(config, RandomTensors(config, 3), dtype);
     EXPECT_TRUE(weights.ok()) << weights.status();
     if (weights.ok()) run_ = backend.NewRun(*weights, nullptr);
+    const int64_t bytes = backend.LayerBlockBytes(config, dtype);
     for (Cache& cache : caches_) {
       cache.pointers.resize(static_cast<size_t>(config.layers));
       for (int64_t b = 0; b < kBlocks; ++b) {
-        cache.blocks.push_back(backend.AllocateCache(config.layers * kernels::kBlockTokens * width_));
+        cache.blocks.push_back(backend.AllocateCache(config.layers * bytes));
         for (int64_t l = 0; l < config.layers; ++l) {
-          cache.pointers[l].push_back(cache.blocks.back().get() + l * kernels::kBlockTokens * width_);
+          cache.pointers[l].push_back(cache.blocks.back().get() + l * bytes);
         }
       }
       for (const auto& layer : cache.pointers) cache.layers.push_back(layer.data());
@@ -57,12 +57,11 @@ class Model {
 
  private:
   struct Cache {
-    std::vector<std::shared_ptr<float[]>> blocks;
-    std::vector<std::vector<float*>> pointers;
-    std::vector<float* const*> layers;
+    std::vector<std::shared_ptr<std::byte[]>> blocks;
+    std::vector<std::vector<std::byte*>> pointers;
+    std::vector<std::byte* const*> layers;
   };
   const ModelConfig config_;
-  const int64_t width_;
   std::unique_ptr<DecoderRun> run_;
   Cache caches_[2];
 };
@@ -80,6 +79,10 @@ std::vector<float> Play(const DecoderBackend& backend, const ModelConfig& config
   return out;
 }
 
+bool RoundsActivations() {
+  return kernels::KernelPath() == "cpu-avx512-bf16" || kernels::KernelPath() == "cpu-amx";
+}
+
 class TorchBackendTest : public ::testing::TestWithParam<std::pair<TinyModel, DType>> {};
 
 TEST_P(TorchBackendTest, LogitsEqualThoseOfTheKernelsUpToRounding) {
@@ -88,8 +91,12 @@ TEST_P(TorchBackendTest, LogitsEqualThoseOfTheKernelsUpToRounding) {
   const std::vector<float> want = Play(KernelBackend(), config, dtype);
   const std::vector<float> got = Play(*Torch(), config, dtype);
   ASSERT_EQ(got.size(), want.size());
-  // Both accumulate in float32: only the order differs.
-  for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4 * (1 + std::abs(want[i]))) << i;
+  // Both accumulate in float32: only the order differs, unless the kernels' path rounds activations to
+  // bfloat16 (8 bits: half a percent of the logits' size through three layers).
+  const bool rounds = dtype == DType::kBF16 && RoundsActivations();
+  for (size_t i = 0; i < want.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], (rounds ? 5e-2 : 1e-4) * (1 + std::abs(want[i]))) << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -98,14 +105,18 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{TinyModel{}, DType::kF32}, std::pair{TinyModel{}, DType::kBF16},
         std::pair{TinyModel{.q_lora_rank = 16, .attention_bias = true, .tied = true}, DType::kF32},
         std::pair{TinyModel{.q_lora_rank = 16, .interleaved = false, .experts = 0}, DType::kBF16},
+        std::pair{TinyModel{.kv_heads = 2, .qk_norm = true, .interleaved = false, .experts = 0}, DType::kF32},
+        std::pair{TinyModel{.kv_heads = 4, .attention_bias = true, .interleaved = false}, DType::kBF16},
         std::pair{TinyModel{.score = RouterScore::kSoftmax, .shared_experts = 0}, DType::kF32}));
 
 TEST(TorchBackendCacheTest, CopiesWhatIsAsked) {
   const auto backend = Torch();
   const auto from = backend->AllocateCache(8), to = backend->AllocateCache(8);
-  for (int i = 0; i < 8; ++i) from[i] = static_cast<float>(i + 1);
+  for (int i = 0; i < 8; ++i) from[i] = static_cast<std::byte>(i + 1);
   backend->CopyCache(from.get() + 2, 3, to.get() + 1);
-  EXPECT_THAT(std::vector<float>(to.get(), to.get() + 8), ::testing::ElementsAre(0, 3, 4, 5, 0, 0, 0, 0));
+  std::vector<int> bytes;
+  for (int i = 0; i < 8; ++i) bytes.push_back(std::to_integer<int>(to[i]));
+  EXPECT_THAT(bytes, ::testing::ElementsAre(0, 3, 4, 5, 0, 0, 0, 0));
 }
 
 TEST(TorchBackendCacheTest, MemoryThatIsNotThereIsNull) {

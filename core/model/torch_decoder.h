@@ -19,6 +19,9 @@
 
 namespace sluice {
 
+// Floats of one cached position in one layer: what is attended to, [latent ; k_pe] or [keys ; values].
+int64_t TorchCacheWidth(const ModelConfig& config);
+
 // Matrices [out, in] in the packing's type; undefined where the model has none.
 struct TorchMlp {
   at::Tensor gate, up, down;
@@ -27,9 +30,10 @@ struct TorchMlp {
 // Vectors are float32, of values rounded to the packing's type.
 struct TorchLayer {
   at::Tensor input_norm, post_attention_norm;
-  at::Tensor q, q_a, q_a_norm, q_a_bias, q_b;
-  at::Tensor kv_a, kv_a_norm, kv_a_bias;
-  at::Tensor w_uk, w_uv;  // [heads, dn, c] and [heads, dv, c]
+  at::Tensor q;
+  at::Tensor k, v, q_bias, k_bias, v_bias, q_norm, k_norm;              // grouped attention
+  at::Tensor q_a, q_a_norm, q_a_bias, q_b, kv_a, kv_a_norm, kv_a_bias;  // latent attention
+  at::Tensor w_uk, w_uv;  // latent attention: [heads, dn, c] and [heads, dv, c]
   at::Tensor o, o_bias;
   TorchMlp mlp;  // when dense; else the shared experts
   at::Tensor router, correction_bias;
@@ -43,8 +47,9 @@ struct TorchModel {
   std::vector<TorchLayer> layers;
 };
 
-// INVALID_ARGUMENT names a tensor that is missing or has a wrong shape or type.
-absl::StatusOr<TorchModel> UploadModel(const ModelConfig& config, const TensorMap& tensors, DType dtype,
+// Tensors that nobody else holds are released as they are uploaded. INVALID_ARGUMENT names a tensor that is
+// missing or has a wrong shape or type.
+absl::StatusOr<TorchModel> UploadModel(const ModelConfig& config, TensorMap tensors, DType dtype,
                                        at::Device device);
 
 // The final norm's output [rows, hidden] on the device; the rows' cache blocks are device memory.
