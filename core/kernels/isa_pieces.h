@@ -13,6 +13,7 @@
 namespace sluice::kernels::SLUICE_ISA {
 
 void LinearIsa(const LinearPiece& piece);
+void LinearWidenedIsa(const LinearPiece& piece);
 void RmsNormIsa(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight,
                 float epsilon, float* y, int64_t y_stride);
 void SwiGluIsa(const float* gate, const float* up, int64_t n, float* y);

@@ -9,22 +9,30 @@
 
 namespace sluice::kernels {
 
+// Scratch memory of a LinearPiece.
+constexpr int64_t kLinearScratch = 384 * 1024;
+
 // A piece of Linear: rows by a range of panels of 16 outputs. `w` as PackedMatrix::data().
 struct LinearPiece {
   const float* x;
   int64_t x_stride;
   const void* w;
-  bool is_bf16;
   int64_t in, out;
+  int64_t panel_inputs;  // k in each panel, with padding
   const float* bias;
   float* y;
   int64_t y_stride;
   int64_t row, row_end, panel, panel_end;
+  void* scratch;  // LinearScratch(): [kLinearScratch] bytes, aligned to 64
 };
+// The calling thread's.
+void* LinearScratch();
 
 struct KernelTable {
   const char* path;
-  void (*linear)(const LinearPiece& piece);
+  void (*linear_f32)(const LinearPiece& piece);   // weights float32, [panel][k][16]
+  void (*linear_bf16)(const LinearPiece& piece);  // weights bfloat16, [panel][pair of k][16][2]
+  int64_t panel_inputs;                           // bfloat16 panels have a multiple of this many k
   void (*rms_norm)(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight,
                    float epsilon, float* y, int64_t y_stride);
   void (*swiglu)(const float* gate, const float* up, int64_t n, float* y);
@@ -47,6 +55,13 @@ KernelTable Table();
 }
 namespace avx512 {
 KernelTable Table();
+}
+namespace avx512_bf16 {
+void LinearDottedIsa(const LinearPiece& piece);  // vdpbf16ps
+void LinearAmxIsa(const LinearPiece& piece);     // the process must have been given the tiles
+}  // namespace avx512_bf16
+namespace amx_emulated {
+void LinearAmxIsa(const LinearPiece& piece);
 }
 
 const KernelTable& ActiveKernels();

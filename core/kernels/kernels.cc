@@ -1,45 +1,11 @@
-// The choice of the instruction set, and the row-wise kernels.
+// The row-wise kernels.
 #include "core/kernels/kernels.h"
 
 #include <cmath>
-#include <cstdlib>
 
-#include "absl/strings/string_view.h"
 #include "core/kernels/kernel_table.h"
 
 namespace sluice::kernels {
-namespace {
-
-// SLUICE_KERNEL_PATH may ask for a lesser set than the best (tests do); what the processor lacks is never
-// chosen.
-KernelTable Choose() {
-  const char* wish = std::getenv("SLUICE_KERNEL_PATH");
-  const absl::string_view asked = wish == nullptr ? "" : wish;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  const bool has_avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx");
-  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512dq");
-  if (has_avx512 && asked != "cpu-avx2" && asked != "cpu-generic") return avx512::Table();
-  if (has_avx2 && asked != "cpu-generic") return avx2::Table();
-#endif
-  return generic::Table();
-}
-
-}  // namespace
-
-const KernelTable& ActiveKernels() {
-  static const KernelTable table = Choose();
-  return table;
-}
-
-const std::string& KernelPath() {
-  static const std::string* const path = new std::string(ActiveKernels().path);
-  return *path;
-}
-
 void RmsNorm(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight, float epsilon,
              float* y, int64_t y_stride) {
   ActiveKernels().rms_norm(x, rows, dim, x_stride, weight, epsilon, y, y_stride);

@@ -2,8 +2,9 @@
 // weights bf16 or float32, float32 accumulation.
 //
 // Invariant INVARIANT: each kernel computes a row by a fixed sequence of operations, whatever other rows are
-// in the call, whatever the threads, the batch or the chunk. Linear: one accumulator per output, fused
-// multiply-adds in rising k. Other reductions: 16 lanes filled in turn, then a fixed tree. The processor's
+// in the call, whatever the threads, the batch or the chunk. Linear: one accumulator per output, in rising k:
+// fused multiply-adds of float32, or, with weights of bfloat16 on the paths cpu-avx512-bf16 and cpu-amx, dot
+// products of pairs after rounding the activations to bfloat16 (docs/adr/0007-bf16-products.md). Other reductions: 16 lanes filled in turn, then a fixed tree. The processor's
 // path (KernelPath) is chosen once per process; paths may differ from each other in rounding.
 //
 // `pool` may be null (one thread). Thread-safe: no state besides the chosen path.
@@ -20,10 +21,14 @@
 
 namespace sluice::kernels {
 
-// "cpu-avx2", "cpu-avx512" or "cpu-generic": what this process uses; stamped in version spans.
+// What this process uses, stamped in version spans: "cpu-generic", "cpu-avx2", "cpu-avx512",
+// "cpu-avx512-bf16" or "cpu-amx", the fastest that the machine has. The environment's SLUICE_KERNEL_PATH asks
+// for one by name (also "cpu-amx-emulated", for tests); asking for one that the machine lacks ends the
+// process with a message.
 const std::string& KernelPath();
 
-// A weight [out, in] in the layout that Linear reads: panels of 16 outputs, in-major. Holds its own copy.
+// A weight [out, in] in the layout that this process's path reads: panels of 16 outputs; float32 [k][16],
+// bfloat16 in pairs of k, [k/2][16][2]. Holds its own copy.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
@@ -34,9 +39,11 @@ class PackedMatrix {
   int64_t in() const { return in_; }
   bool is_bf16() const { return is_bf16_; }
   const void* data() const { return data_.get(); }
+  int64_t panel_inputs() const { return panel_inputs_; }  // k of a panel with padding
+  int64_t bytes() const;                                  // held in memory
 
  private:
-  int64_t out_ = 0, in_ = 0;
+  int64_t out_ = 0, in_ = 0, panel_inputs_ = 0;
   bool is_bf16_ = false;
   std::shared_ptr<const void> data_;  // shared: packed once, read by all threads and both users
 };

@@ -1,4 +1,4 @@
-// Each row-wise kernel and Linear against its twin in float64. Tolerances: float32 keeps 6e-8; a sum of n
+// Each row-wise kernel against its twin in float64. Tolerances: float32 keeps 6e-8; a sum of n
 // products loses about sqrt(n) of these, so 1e-5 of the result's size is loose for n <= 2048 and would still
 // show any wrong term.
 #include "core/kernels/kernels.h"
@@ -15,59 +15,6 @@
 
 namespace sluice::kernels {
 namespace {
-
-struct LinearShape {
-  int64_t rows, out, in;
-};
-class LinearTest : public testing::TestWithParam<LinearShape> {};
-
-TEST_P(LinearTest, EqualsTwinInFloat32) {
-  const auto [rows, out, in] = GetParam();
-  const std::vector<float> x = TestValues(rows * in, 1), w = TestValues(out * in, 2),
-                           bias = TestValues(out, 3);
-  std::vector<float> y(rows * out), with_bias(rows * out);
-  const PackedMatrix packed = PackedMatrix::FromF32(w.data(), out, in);
-  Linear(x.data(), rows, in, packed, nullptr, y.data(), out, nullptr);
-  Linear(x.data(), rows, in, packed, bias.data(), with_bias.data(), out, nullptr);
-  const at::Tensor twin = reference::Linear(AsTensor(x, {rows, in}), AsTensor(w, {out, in}));
-  EXPECT_LT(Distance(y, twin), 1e-5);
-  EXPECT_LT(Distance(with_bias, twin + AsTensor(bias, {out})), 1e-5);
-}
-
-TEST_P(LinearTest, OfBf16EqualsLinearOfTheSameValuesInFloat32) {
-  const auto [rows, out, in] = GetParam();
-  const std::vector<float> x = TestValues(rows * in, 1);
-  std::vector<float> w = TestValues(out * in, 2);
-  std::vector<uint16_t> half(w.size());
-  for (size_t i = 0; i < w.size(); ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, &w[i], 4);
-    bits &= 0xFFFF0000u;
-    half[i] = static_cast<uint16_t>(bits >> 16);
-    std::memcpy(&w[i], &bits, 4);
-  }
-  std::vector<float> y(rows * out), y_half(rows * out);
-  Linear(x.data(), rows, in, PackedMatrix::FromF32(w.data(), out, in), nullptr, y.data(), out, nullptr);
-  Linear(x.data(), rows, in, PackedMatrix::FromBF16(half.data(), out, in), nullptr, y_half.data(), out,
-         nullptr);
-  EXPECT_EQ(y, y_half);
-}
-
-INSTANTIATE_TEST_SUITE_P(Shapes, LinearTest,
-                         testing::Values(LinearShape{1, 1, 1}, LinearShape{1, 16, 8}, LinearShape{1, 300, 70},
-                                         LinearShape{2, 33, 5}, LinearShape{3, 64, 64}, LinearShape{5, 40, 7},
-                                         LinearShape{6, 128, 33}, LinearShape{13, 100, 256},
-                                         LinearShape{64, 160, 64}, LinearShape{31, 17, 2048}));
-
-TEST(LinearTest, LeavesWhatLiesBetweenStridedRows) {
-  const std::vector<float> x = TestValues(3 * 10, 1), w = TestValues(20 * 4, 2);
-  std::vector<float> y(3 * 25, -7.0f);
-  Linear(x.data(), 3, 10, PackedMatrix::FromF32(w.data(), 20, 4), nullptr, y.data(), 25, nullptr);
-  const at::Tensor twin = reference::Linear(AsTensor(x, {3, 10}).narrow(1, 0, 4), AsTensor(w, {20, 4}));
-  const at::Tensor mine = AsTensor(y, {3, 25});
-  EXPECT_LT((mine.narrow(1, 0, 20) - twin).abs().max().item<double>(), 1e-5);
-  EXPECT_TRUE((mine.narrow(1, 20, 5) == -7).all().item<bool>());
-}
 
 TEST(RmsNormTest, EqualsTwinAtAnyWidth) {
   for (const int64_t dim : {1, 15, 16, 17, 64, 1000}) {
@@ -171,7 +118,8 @@ TEST(KernelPathTest, PathsGiveTheSameBits) {
   const PackedMatrix packed = PackedMatrix::FromF32(w.data(), out, in);
   const auto run = [&](const KernelTable& table) {
     std::vector<float> y(rows * out), s(rows * in), n(rows * in), p = x;
-    table.linear({x.data(), in, packed.data(), false, in, out, nullptr, y.data(), out, 0, rows, 0, 5});
+    table.linear_f32(
+        {x.data(), in, packed.data(), in, out, in, nullptr, y.data(), out, 0, rows, 0, 5, LinearScratch()});
     table.swiglu(x.data(), up.data(), rows * in, s.data());
     table.rms_norm(x.data(), rows, in, in, w.data(), 1e-6f, n.data(), in);
     table.softmax(p.data(), rows * in);

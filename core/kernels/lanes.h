@@ -31,6 +31,14 @@ inline Lanes Load(const uint16_t* p) {
   const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
+// Of 16 pairs of bfloat16, the first and the second of each pair.
+inline Lanes LoadEven(const uint16_t* p) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(p), 16))};
+}
+inline Lanes LoadOdd(const uint16_t* p) {
+  const __m512i high = _mm512_set1_epi32(static_cast<int32_t>(0xFFFF0000u));
+  return {_mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(p), high))};
+}
 inline void Store(float* p, Lanes a) { _mm512_storeu_ps(p, a.v); }
 inline Lanes Add(Lanes a, Lanes b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline Lanes Sub(Lanes a, Lanes b) { return {_mm512_sub_ps(a.v, b.v)}; }
@@ -67,6 +75,17 @@ inline Lanes Load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(
 inline Lanes Load(const uint16_t* p) {
   const __m128i* q = reinterpret_cast<const __m128i*>(p);
   return {Expand(_mm_loadu_si128(q)), Expand(_mm_loadu_si128(q + 1))};
+}
+inline Lanes LoadEven(const uint16_t* p) {
+  const __m256i* q = reinterpret_cast<const __m256i*>(p);
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256(q), 16)),
+          _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256(q + 1), 16))};
+}
+inline Lanes LoadOdd(const uint16_t* p) {
+  const __m256i* q = reinterpret_cast<const __m256i*>(p);
+  const __m256i high = _mm256_set1_epi32(static_cast<int32_t>(0xFFFF0000u));
+  return {_mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(q), high)),
+          _mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(q + 1), high))};
 }
 inline void Store(float* p, Lanes a) {
   _mm256_storeu_ps(p, a.lo);
@@ -117,6 +136,12 @@ inline uint32_t BitsOfFloat(float f) {
 inline Lanes Splat(float x) { SLUICE_EACH_LANE(x); }
 inline Lanes Load(const float* p) { SLUICE_EACH_LANE(p[i]); }
 inline Lanes Load(const uint16_t* p) { SLUICE_EACH_LANE(FloatOfBits(static_cast<uint32_t>(p[i]) << 16)); }
+inline Lanes LoadEven(const uint16_t* p) {
+  SLUICE_EACH_LANE(FloatOfBits(static_cast<uint32_t>(p[2 * i]) << 16));
+}
+inline Lanes LoadOdd(const uint16_t* p) {
+  SLUICE_EACH_LANE(FloatOfBits(static_cast<uint32_t>(p[2 * i + 1]) << 16));
+}
 inline void Store(float* p, const Lanes& a) {
   for (int64_t i = 0; i < kLanes; ++i) p[i] = a.v[i];
 }

@@ -1,9 +1,11 @@
-// Packed weights, and how a Linear is divided among threads.
+// Packed weights, and how products are divided among threads.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
+#include "absl/container/inlined_vector.h"
 #include "core/kernels/kernel_table.h"
 #include "core/kernels/kernels.h"
 
@@ -12,26 +14,36 @@ namespace {
 
 constexpr int64_t kPanel = 16;
 constexpr int64_t kAlignment = 64;
-// Below this many multiply-adds (about 30 us of one core) waking a thread costs more than it saves.
-constexpr int64_t kWorthAThread = 2'000'000;
 
-// Panel p, input k, lane: w[16 p + lane, k]; outputs past the end are 0.
-template <typename Value>
-std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in) {
-  const int64_t panels = (out + kPanel - 1) / kPanel;
-  const int64_t bytes =
-      std::max<int64_t>(panels * kPanel * in * static_cast<int64_t>(sizeof(Value)), kAlignment);
-  const int64_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+int64_t PanelsOf(int64_t out) { return (out + kPanel - 1) / kPanel; }
+
+std::shared_ptr<void> AlignedMemory(int64_t bytes) {
+  const int64_t padded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   std::shared_ptr<void> memory(std::aligned_alloc(kAlignment, padded), [](void* p) { std::free(p); });
   if (memory == nullptr) throw std::bad_alloc();
-  Value* packed = static_cast<Value*>(memory.get());
+  return memory;
+}
+
+// [panel][unit of k][16 outputs][width], a unit being `width` values of k: element (o, k) of row-major `w`,
+// or 0 where there is none. Taken in squares of 16 units, so that reads and writes are of whole cache lines.
+template <typename Value>
+std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in, int64_t width,
+                                 int64_t panel_inputs) {
+  const int64_t panels = PanelsOf(out), square = 16 * width;
+  std::shared_ptr<void> memory =
+      AlignedMemory(panels * kPanel * panel_inputs * static_cast<int64_t>(sizeof(Value)));
   for (int64_t p = 0; p < panels; ++p) {
+    Value* panel = static_cast<Value*>(memory.get()) + p * kPanel * panel_inputs;
     const int64_t lanes = std::min(kPanel, out - p * kPanel);
-    for (int64_t k = 0; k < in; ++k) {
-      Value* to = packed + (p * in + k) * kPanel;
-      const Value* from = w + p * kPanel * in + k;
-      for (int64_t lane = 0; lane < lanes; ++lane) to[lane] = from[lane * in];
-      for (int64_t lane = lanes; lane < kPanel; ++lane) to[lane] = Value{0};
+    if (lanes < kPanel || panel_inputs != in) std::fill(panel, panel + kPanel * panel_inputs, Value{0});
+    for (int64_t start = 0; start < in; start += square) {
+      const int64_t end = std::min(in, start + square);
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const Value* from = w + (p * kPanel + lane) * in;
+        for (int64_t k = start; k < end; ++k) {
+          panel[k / width * kPanel * width + lane * width + k % width] = from[k];
+        }
+      }
     }
   }
   return memory;
@@ -42,58 +54,88 @@ std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in) {
 PackedMatrix PackedMatrix::FromF32(const float* w, int64_t out, int64_t in) {
   PackedMatrix m;
   m.out_ = out;
-  m.in_ = in;
-  m.data_ = Pack(w, out, in);
+  m.in_ = m.panel_inputs_ = in;
+  m.data_ = Pack(w, out, in, 1, in);
   return m;
 }
 
 PackedMatrix PackedMatrix::FromBF16(const uint16_t* w, int64_t out, int64_t in) {
+  const int64_t multiple = ActiveKernels().panel_inputs;
   PackedMatrix m;
   m.out_ = out;
   m.in_ = in;
+  m.panel_inputs_ = (in + multiple - 1) / multiple * multiple;
   m.is_bf16_ = true;
-  m.data_ = Pack(w, out, in);
+  m.data_ = Pack(w, out, in, 2, m.panel_inputs_);
   return m;
+}
+
+int64_t PackedMatrix::bytes() const {
+  return PanelsOf(out_) * kPanel * panel_inputs_ * static_cast<int64_t>(is_bf16_ ? 2 : 4);
+}
+
+void* LinearScratch() {
+  static thread_local const std::shared_ptr<void> memory = AlignedMemory(kLinearScratch);
+  return memory.get();
 }
 
 namespace {
 
-// How one job is cut into pieces for threads.
-struct Division {
-  LinearPiece whole;
-  int64_t panels, band, rows_each, parts, first;  // `first`: this job's first piece among all
-};
+// Work is counted in multiply-adds. Reading a weight counts as this many.
+constexpr int64_t kReadWeight = 4;
+// A piece is worth handing to another thread from here (a few us of one core).
+constexpr int64_t kWorthAThread = 400'000;
+constexpr int64_t kPiecesPerThread = 4;
 
-LinearPiece PieceOf(const Division& d, int64_t i) {
-  LinearPiece piece = d.whole;
-  piece.panel = i / d.parts * d.band;
-  piece.panel_end = std::min(d.panels, piece.panel + d.band);
-  piece.row = i % d.parts * d.rows_each;
-  piece.row_end = std::min(d.whole.row_end, piece.row + d.rows_each);
-  return piece;
+int64_t Work(const LinearJob& job) {
+  return (job.rows + kReadWeight) * job.w->in() * PanelsOf(job.w->out()) * kPanel;
 }
 
-// Into about `wanted` pieces. Bands of panels first: a band's weights stay in one core's cache. Rows are
-// divided too when bands are few.
+// How one job is cut into pieces: `bands` of panels by `parts` of the rows.
+struct Division {
+  const LinearJob* job;
+  int64_t panels, unit, bands, parts, first;  // `first`: this job's first piece among all
+};
+
+// Into about `wanted` pieces. Bands first: each weight is then read by one thread. A band is whole tiles
+// wide.
 Division Divide(const LinearJob& job, int64_t wanted) {
   Division d;
-  d.panels = (job.w->out() + kPanel - 1) / kPanel;
-  d.whole = {job.x,         job.x_stride,
-             job.w->data(), job.w->is_bf16(),
-             job.w->in(),   job.w->out(),
-             job.bias,      job.y,
-             job.y_stride,  0,
-             job.rows,      0,
-             d.panels};
-  d.band = std::max<int64_t>(1, d.panels / wanted / 4) * 4;
-  const int64_t bands = (d.panels + d.band - 1) / d.band;
-  const int64_t row_parts = std::min<int64_t>((wanted + bands - 1) / bands, (job.rows + 11) / 12);
-  d.rows_each = ((job.rows + row_parts - 1) / row_parts + 5) / 6 * 6;
-  d.parts = (job.rows + d.rows_each - 1) / d.rows_each;
+  d.job = &job;
+  d.panels = PanelsOf(job.w->out());
+  d.unit = job.rows <= 2 ? 8 : job.rows <= 16 ? 4 : 2;
+  const int64_t units = (d.panels + d.unit - 1) / d.unit;
+  d.bands = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, units));
+  d.parts = std::clamp<int64_t>(wanted / d.bands, 1, (job.rows + 15) / 16);
   return d;
 }
 
-int64_t Work(const LinearJob& job) { return job.rows * job.w->in() * job.w->out(); }
+void RunPiece(const Division& d, int64_t i) {
+  const LinearJob& job = *d.job;
+  const int64_t band = i / d.parts, part = i % d.parts;
+  const int64_t units = (d.panels + d.unit - 1) / d.unit;
+  const auto panel_of = [&](int64_t b) { return std::min(d.panels, units * b / d.bands * d.unit); };
+  const LinearPiece piece = {job.x,
+                             job.x_stride,
+                             job.w->data(),
+                             job.w->in(),
+                             job.w->out(),
+                             job.w->panel_inputs(),
+                             job.bias,
+                             job.y,
+                             job.y_stride,
+                             job.rows * part / d.parts,
+                             job.rows * (part + 1) / d.parts,
+                             panel_of(band),
+                             panel_of(band + 1),
+                             LinearScratch()};
+  const KernelTable& kernels = ActiveKernels();
+  if (job.w->is_bf16()) {
+    kernels.linear_bf16(piece);
+  } else {
+    kernels.linear_f32(piece);
+  }
+}
 
 }  // namespace
 
@@ -104,25 +146,25 @@ void Linear(const float* x, int64_t rows, int64_t x_stride, const PackedMatrix& 
 }
 
 void LinearBatch(absl::Span<const LinearJob> jobs, ThreadPool* pool) {
-  const KernelTable& kernels = ActiveKernels();
   int64_t work = 0;
-  for (const LinearJob& job : jobs) work += Work(job);
+  for (const LinearJob& job : jobs) work += job.rows == 0 ? 0 : Work(job);
   const bool alone = pool == nullptr || pool->threads() == 1 || work < 2 * kWorthAThread;
-  const int64_t wanted = alone ? 1 : std::min<int64_t>(4 * pool->threads(), work / kWorthAThread);
-  std::vector<Division> divisions;
+  const int64_t wanted =
+      alone ? 1 : std::min<int64_t>(kPiecesPerThread * pool->threads(), work / kWorthAThread);
+  absl::InlinedVector<Division, 8> divisions;
   int64_t pieces = 0;
   for (const LinearJob& job : jobs) {
-    if (job.rows == 0) continue;
+    if (job.rows == 0 || job.w->out() == 0) continue;
     const double share = static_cast<double>(Work(job)) / static_cast<double>(std::max<int64_t>(1, work));
-    Division d = Divide(job, std::max<int64_t>(1, std::llround(share * static_cast<double>(wanted))));
+    Division d = Divide(job, std::lround(share * static_cast<double>(wanted)));
     d.first = pieces;
-    pieces += (d.panels + d.band - 1) / d.band * d.parts;
+    pieces += d.bands * d.parts;
     divisions.push_back(d);
   }
   const auto run = [&](int64_t i) {
     const auto after = std::upper_bound(divisions.begin(), divisions.end(), i,
                                         [](int64_t piece, const Division& d) { return piece < d.first; });
-    kernels.linear(PieceOf(*(after - 1), i - (after - 1)->first));
+    RunPiece(*(after - 1), i - (after - 1)->first);
   };
   if (alone) {
     for (int64_t i = 0; i < pieces; ++i) run(i);
