@@ -1,84 +1,97 @@
 #include "rollout/completion_text.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 
 namespace sluice {
-namespace {
 
-struct Utf8Step {
-  size_t bytes = 1;
-  bool valid = false;
-};
+CompletionText::CompletionText(const Tokenizer* tokenizer, const std::vector<std::string>* stops)
+    : stops_(stops),
+      tokenizer_(tokenizer),
+      decoder_(tokenizer == nullptr ? nullptr : tokenizer->NewDecoder(/*skip_special_tokens=*/true)) {}
 
-// The character, or the maximal invalid part, at the beginning of `s` (Unicode 15, table 3-7).
-Utf8Step NextCharacter(absl::string_view s) {
-  const auto at = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned char lead = at(0);
-  if (lead < 0x80) return {1, true};
-  size_t length = 0;
-  unsigned char low = 0x80, high = 0xBF;  // of the second byte
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    if (lead == 0xE0) low = 0xA0;
-    if (lead == 0xED) high = 0x9F;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
-  } else {
-    return {1, false};
+bool CompletionText::Append(int32_t token, bool stops_wait) {
+  if (decoder_ == nullptr) return false;
+  before_last_ = now_;
+  const size_t before = marked_.size();
+  const std::string certain = decoder_->Next(token);
+  visible_ += certain;
+  marked_ += certain;
+  if (tokenizer_->IsSpecial(token)) {
+    const size_t begin = marked_.size();
+    marked_ += tokenizer_->TokenBytes(token);
+    hidden_.push_back({begin, marked_.size()});
+    hidden_bytes_ += marked_.size() - begin;
   }
-  for (size_t i = 1; i < length; ++i) {
-    if (i >= s.size() || at(i) < low || at(i) > high) return {i, false};
-    low = 0x80;
-    high = 0xBF;
-  }
-  return {length, true};
+  now_ = {marked_.size(), decoder_->Pending()};
+  return FindStop(before, stops_wait);
 }
 
-}  // namespace
-
-std::string ToValidUtf8(absl::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size());
-  while (!bytes.empty()) {
-    const Utf8Step step = NextCharacter(bytes);
-    if (step.valid) {
-      out.append(bytes.data(), step.bytes);
-    } else {
-      out.append("\xEF\xBF\xBD");
-    }
-    bytes.remove_prefix(step.bytes);
-  }
-  return out;
-}
-
-bool CompletionText::Append(int32_t token) {
-  if (tokenizer_ == nullptr) return false;
-  const std::string piece = tokenizer_->TokenBytes(token);
-  const size_t before = bytes_.size();
-  bytes_ += piece;
-  pieces_.push_back({bytes_.size(), !piece.empty() && tokenizer_->Decode({token}, true).empty()});
+// An occurrence that is complete only now ends behind `from`; it may end in what is pending: a stop ends the
+// completion, and then that is its text.
+bool CompletionText::FindStop(size_t from, bool stops_wait) {
+  if (stops_->empty()) return false;
+  size_t longest = 0;
+  for (const std::string& stop : *stops_) longest = std::max(longest, stop.size());
+  const size_t begin = std::max(passed_, from >= longest ? from - longest + 1 : 0);
+  const std::string tail = absl::StrCat(absl::string_view(marked_).substr(begin), now_.pending);
   for (const std::string& stop : *stops_) {
-    // An occurrence that is complete only now ends within the new piece.
-    const size_t from = before >= stop.size() ? before - stop.size() + 1 : 0;
-    cut_ = std::min(cut_, bytes_.find(stop, from));
+    if (stop.empty()) continue;
+    for (size_t at = tail.find(stop); at != std::string::npos; at = tail.find(stop, at + 1)) {
+      if (!stops_wait) {
+        cut_ = std::min(cut_, begin + at);
+        break;
+      }
+      passed_ = std::max(passed_, begin + at + 1);
+    }
   }
   return cut_ != std::string::npos;
 }
 
-std::string CompletionText::Text(bool drop_last) const {
-  std::string visible;
-  size_t begin = 0;
-  const size_t count = pieces_.size() - (drop_last && !pieces_.empty() ? 1 : 0);
-  for (size_t i = 0; i < count; ++i) {
-    const size_t end = std::min(pieces_[i].end, cut_);
-    if (!pieces_[i].special && end > begin) visible.append(bytes_, begin, end - begin);
-    begin = std::max(begin, end);
+size_t CompletionText::PossibleStop() const {
+  size_t out = marked_.size();
+  for (const std::string& stop : *stops_) {
+    if (stop.empty()) continue;
+    const size_t most = std::min(marked_.size() - std::min(passed_, marked_.size()), stop.size() - 1);
+    for (size_t n = most; n > marked_.size() - out; --n) {
+      if (!absl::StartsWith(stop, absl::string_view(marked_).substr(marked_.size() - n))) continue;
+      out = marked_.size() - n;
+      break;
+    }
   }
-  return ToValidUtf8(visible);
+  return out;
+}
+
+size_t CompletionText::VisibleBytes(size_t marked) const {
+  size_t out = marked - hidden_bytes_;  // may wrap until what lies behind is added back
+  for (size_t i = hidden_.size(); i-- > 0 && hidden_[i].end > marked;) {
+    out += hidden_[i].end - std::max(hidden_[i].begin, marked);
+  }
+  return out;
+}
+
+std::string CompletionText::Take() {
+  const size_t end = VisibleBytes(std::min(PossibleStop(), cut_));
+  if (end <= taken_) return "";
+  const size_t begin = std::exchange(taken_, end);
+  return visible_.substr(begin, end - begin);
+}
+
+std::string CompletionText::TakeRest(bool drop_last) {
+  std::string text = Text(drop_last);
+  if (text.size() <= taken_) return "";
+  text.erase(0, std::exchange(taken_, text.size()));
+  return text;
+}
+
+std::string CompletionText::Text(bool drop_last) const {
+  const Prefix& prefix = drop_last ? before_last_ : now_;
+  std::string out = visible_.substr(0, VisibleBytes(std::min(prefix.certain, cut_)));
+  if (cut_ > prefix.certain) out.append(prefix.pending, 0, cut_ - prefix.certain);
+  return out;
 }
 
 }  // namespace sluice

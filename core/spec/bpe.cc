@@ -1,10 +1,10 @@
 #include "core/spec/bpe.h"
 
-#include <functional>
-#include <queue>
-#include <tuple>
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/base/status.h"
 #include "core/spec/json.h"
 #include "core/spec/unicode.h"
@@ -13,10 +13,15 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kMaxTokens = 4 << 20;
+constexpr int32_t kIndexedCodePoints = 0x3000;
 constexpr const char* kWhere = "tokenizer.json: model";
 
 absl::Status Bad(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(kWhere, ": ", what));
+}
+
+uint64_t PairKey(int32_t left, int32_t right) {
+  return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
 }
 
 // A merge is ["a", "b"] or "a b".
@@ -34,29 +39,41 @@ absl::StatusOr<std::pair<std::string, std::string>> ReadPair(const nlohmann::jso
   return absl::InvalidArgumentError("is neither \"a b\" nor [\"a\", \"b\"]");
 }
 
+absl::string_view FirstCharacter(absl::string_view text) {
+  size_t at = 0;
+  if (!text.empty()) NextCodePoint(text, at);
+  return text.substr(0, at);
+}
+
+absl::string_view LastCharacter(absl::string_view text) {
+  size_t begin = text.empty() ? 0 : text.size() - 1;
+  while (begin > 0 && (static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) --begin;
+  return text.substr(begin);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Bpe>> Bpe::Parse(const nlohmann::json& json) {
   JsonFields in(json, kWhere);
   if (in.StringOr("type", "BPE") != "BPE") in.Fail("type", "is not \"BPE\", the only kind supported");
   if (in.NumberOr("dropout", 0, 0, 1) != 0) in.Fail("dropout", "is not supported");
-  if (in.BoolOr("byte_fallback", false))
-    in.Fail("byte_fallback", "is not supported (byte-level vocabularies only)");
   for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!in.StringOr(affix, "").empty()) in.Fail(affix, "is not supported");
   }
-  auto bpe = std::make_unique<Bpe>();
+  std::unique_ptr<Bpe> bpe(new Bpe);
+  const bool byte_fallback = in.BoolOr("byte_fallback", false);
   bpe->ignore_merges_ = in.BoolOr("ignore_merges", false);
   bpe->fuse_unknown_ = in.BoolOr("fuse_unk", false);
   const std::string unknown = in.StringOr("unk_token", "");
   SLUICE_RETURN_IF_ERROR(in.status());
   SLUICE_RETURN_IF_ERROR(bpe->ReadVocabulary(in.Find("vocab")));
-  SLUICE_RETURN_IF_ERROR(bpe->ReadMerges(in.Find("merges")));
   if (!unknown.empty()) {
     bpe->unknown_id_ = bpe->TokenId(unknown);
     if (bpe->unknown_id_ < 0)
       return Bad(absl::StrCat("field \"unk_token\" is \"", unknown, "\", which is no token"));
   }
+  bpe->IndexCharacters(byte_fallback);
+  SLUICE_RETURN_IF_ERROR(bpe->ReadMerges(in.Find("merges")));
   return std::unique_ptr<const Bpe>(std::move(bpe));
 }
 
@@ -81,6 +98,18 @@ absl::Status Bpe::ReadVocabulary(const nlohmann::json* vocab) {
   return absl::OkStatus();
 }
 
+void Bpe::IndexCharacters(bool byte_fallback) {
+  character_ids_.assign(static_cast<size_t>(kIndexedCodePoints), -1);
+  for (int32_t c = 0; c < kIndexedCodePoints; ++c) {
+    std::string utf8;
+    AppendUtf8(c, utf8);
+    character_ids_[static_cast<size_t>(c)] = TokenId(utf8);
+  }
+  for (size_t byte = 0; byte_fallback && byte < byte_ids_.size(); ++byte) {
+    byte_ids_[byte] = TokenId(absl::StrFormat("<0x%02X>", byte));
+  }
+}
+
 absl::Status Bpe::ReadMerges(const nlohmann::json* merges) {
   if (merges == nullptr || !merges->is_array() || merges->size() > static_cast<size_t>(kMaxTokens)) {
     return Bad("field \"merges\" is not a list");
@@ -90,7 +119,8 @@ absl::Status Bpe::ReadMerges(const nlohmann::json* merges) {
     absl::StatusOr<std::pair<std::string, std::string>> pair = ReadPair((*merges)[i]);
     const std::string where = absl::StrCat(kWhere, ": merges[", i, "]");
     if (!pair.ok()) return Annotate(pair.status(), where);
-    SLUICE_RETURN_IF_ERROR(Annotate(AddMerge(pair->first, pair->second, static_cast<int32_t>(i)), where));
+    const absl::Status added = AddMerge(pair->first, pair->second, static_cast<int32_t>(i));
+    if (!added.ok()) return Annotate(added, where);
   }
   return absl::OkStatus();
 }
@@ -102,7 +132,15 @@ absl::Status Bpe::AddMerge(const std::string& left, const std::string& right, in
       return absl::InvalidArgumentError(
           absl::StrCat("\"", token.substr(0, 64), "\" is not in the vocabulary"));
   }
-  merges_[static_cast<uint64_t>(a) << 32 | static_cast<uint32_t>(b)] = {rank, joined};
+  merges_[PairKey(a, b)] = {rank, joined};
+  // A text's symbols are its characters, save where bytes or the unknown token stand for them: a merge of
+  // those would meet in other places than the characters say.
+  for (int32_t id : {a, b}) {
+    separable_ = separable_ && id != unknown_id_ &&
+                 std::find(byte_ids_.begin(), byte_ids_.end(), id) == byte_ids_.end();
+  }
+  const int32_t end = TokenId(LastCharacter(left)), begin = TokenId(FirstCharacter(right));
+  if (begin >= 0 && end >= 0) seams_.insert(PairKey(end, begin));
   return absl::OkStatus();
 }
 
@@ -111,78 +149,15 @@ int32_t Bpe::TokenId(absl::string_view token) const {
   return it == vocabulary_.end() ? -1 : it->second;
 }
 
+int32_t Bpe::CharacterId(int32_t code_point, absl::string_view utf8) const {
+  if (code_point >= 0 && code_point < kIndexedCodePoints)
+    return character_ids_[static_cast<size_t>(code_point)];
+  return TokenId(utf8);
+}
+
 const Bpe::Merge* Bpe::FindMerge(int32_t left, int32_t right) const {
-  const auto it = merges_.find(static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right));
+  const auto it = merges_.find(PairKey(left, right));
   return it == merges_.end() ? nullptr : &it->second;
-}
-
-// A character that is no token becomes the unknown one, or is left out when there is none.
-std::vector<int32_t> Bpe::Characters(const std::string& piece) const {
-  std::vector<int32_t> symbols;
-  bool before_unknown = false;
-  size_t at = 0;
-  while (at < piece.size()) {
-    const size_t begin = at;
-    NextCodePoint(piece, at);
-    const int32_t id = TokenId(absl::string_view(piece).substr(begin, at - begin));
-    if (id >= 0) {
-      symbols.push_back(id);
-    } else if (unknown_id_ >= 0 && !(fuse_unknown_ && before_unknown)) {
-      symbols.push_back(unknown_id_);
-    }
-    before_unknown = id < 0;
-  }
-  return symbols;
-}
-
-void Bpe::MergeAll(std::vector<int32_t>& symbols) const {
-  struct Node {
-    int32_t id, previous, next;
-  };
-  const int32_t count = static_cast<int32_t>(symbols.size());
-  std::vector<Node> nodes(symbols.size());
-  for (int32_t i = 0; i < count; ++i)
-    nodes[static_cast<size_t>(i)] = {symbols[static_cast<size_t>(i)], i - 1, i + 1};
-  using Candidate =
-      std::tuple<int32_t, int32_t, int32_t>;  // rank, place of the left symbol, id of the result
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<Candidate>> queue;
-  const auto offer = [&](int32_t left) {
-    if (left < 0) return;
-    const Node& node = nodes[static_cast<size_t>(left)];
-    if (node.next >= count) return;
-    const Merge* merge = FindMerge(node.id, nodes[static_cast<size_t>(node.next)].id);
-    if (merge != nullptr) queue.emplace(merge->rank, left, merge->id);
-  };
-  for (int32_t i = 0; i + 1 < count; ++i) offer(i);
-  while (!queue.empty()) {
-    const auto [rank, left, id] = queue.top();
-    queue.pop();
-    Node& node = nodes[static_cast<size_t>(left)];
-    if (node.id < 0 || node.next >= count) continue;
-    const Node gone = nodes[static_cast<size_t>(node.next)];
-    const Merge* merge = FindMerge(node.id, gone.id);
-    if (merge == nullptr || merge->id != id || merge->rank != rank) continue;  // changed since it was offered
-    nodes[static_cast<size_t>(node.next)].id = -1;
-    node.id = id;
-    node.next = gone.next;
-    if (gone.next < count) nodes[static_cast<size_t>(gone.next)].previous = left;
-    offer(node.previous);
-    offer(left);
-  }
-  symbols.clear();
-  for (const Node& node : nodes) {
-    if (node.id >= 0) symbols.push_back(node.id);
-  }
-}
-
-void Bpe::Encode(const std::string& piece, std::vector<int32_t>& ids) const {
-  if (ignore_merges_) {
-    const int32_t whole = TokenId(piece);
-    if (whole >= 0) return ids.push_back(whole);
-  }
-  std::vector<int32_t> symbols = Characters(piece);
-  if (symbols.size() > 1) MergeAll(symbols);
-  ids.insert(ids.end(), symbols.begin(), symbols.end());
 }
 
 }  // namespace sluice

@@ -11,16 +11,23 @@
 
 namespace sluice {
 
+// A part of the text: UTF-8, not empty.
+struct Piece {
+  std::string text;
+  bool first = false;  // it begins where the whole text begins
+};
+
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  // Replaces each piece by its parts. Pieces are UTF-8 and not empty.
-  virtual absl::Status Apply(std::vector<std::string>& pieces) const = 0;
-  virtual bool byte_level() const { return false; }  // its pieces are in the byte-level alphabet
+  // Replaces each piece by its parts.
+  virtual absl::Status Apply(std::vector<Piece>& pieces) const = 0;
 };
 
-// `where` names the field in errors.
-absl::StatusOr<std::unique_ptr<const PreTokenizer>> ParsePreTokenizer(const nlohmann::json& json,
+// Null for none: the text is one piece. Split, ByteLevel, Metaspace, Digits, Punctuation, Whitespace,
+// WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer and Sequence; refuses others by name. `where` names
+// the field in errors.
+absl::StatusOr<std::unique_ptr<const PreTokenizer>> ParsePreTokenizer(const nlohmann::json* json,
                                                                       const std::string& where);
 
 }  // namespace sluice

@@ -5,12 +5,17 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/base/status.h"
 #include "core/spec/added_tokens.h"
 #include "core/spec/bpe.h"
+#include "core/spec/bpe_encoder.h"
 #include "core/spec/byte_level.h"
 #include "core/spec/json.h"
+#include "core/spec/normalizer.h"
+#include "core/spec/post_processor.h"
 #include "core/spec/pre_tokenizer.h"
+#include "core/spec/text_decoder.h"
 #include "core/spec/unicode.h"
 
 namespace sluice {
@@ -18,180 +23,76 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 512 << 20;
 constexpr size_t kMaxTextBytes = 64 << 20;
-constexpr size_t kMaxTemplateTokens = 64;
 
-// What the post-processor puts around a sequence.
-struct Surroundings {
-  std::vector<int32_t> before, after;
+struct Token {
+  std::string text;  // as in the vocabulary; empty where there is none
+  bool special = false;
 };
 
-absl::Status ReadNormalizer(const nlohmann::json* json, const std::string& where,
-                            std::vector<NormalForm>& out) {
-  if (json == nullptr) return absl::OkStatus();
-  JsonFields in(*json, where);
-  const std::string type = in.String("type");
-  SLUICE_RETURN_IF_ERROR(in.status());
-  if (type == "Sequence") {
-    const nlohmann::json* list = in.Find("normalizers");
-    if (list == nullptr || !list->is_array() || list->size() > 16)
-      in.Fail("normalizers", "is not a list of at most 16");
-    SLUICE_RETURN_IF_ERROR(in.status());
-    for (size_t i = 0; i < list->size(); ++i) {
-      SLUICE_RETURN_IF_ERROR(ReadNormalizer(&(*list)[i], absl::StrCat(where, ".normalizers[", i, "]"), out));
-    }
-    return out.size() <= 16 ? absl::OkStatus()
-                            : absl::InvalidArgumentError(where + ": more than 16 normalizers");
+class BpeTextDecoder final : public TextDecoder {
+ public:
+  BpeTextDecoder(const std::vector<Token>& tokens, const DecoderSteps& steps, bool skip_special_tokens)
+      : tokens_(tokens), steps_(steps), skip_special_tokens_(skip_special_tokens) {}
+  std::string Next(int32_t id) override {
+    if (id < 0 || static_cast<size_t>(id) >= tokens_.size()) return "";
+    const Token& token = tokens_[static_cast<size_t>(id)];
+    if (token.text.empty() || (token.special && skip_special_tokens_)) return "";
+    return steps_.Push(token.text);
   }
-  for (const auto& [name, form] : {std::make_pair("NFC", NormalForm::kNfc),
-                                   {"NFD", NormalForm::kNfd},
-                                   {"NFKC", NormalForm::kNfkc},
-                                   {"NFKD", NormalForm::kNfkd}}) {
-    if (type != name) continue;
-    out.push_back(form);
-    return absl::OkStatus();
-  }
-  in.Fail("type",
-          absl::StrCat("is \"", type.substr(0, 64), "\"; supported are Sequence, NFC, NFD, NFKC and NFKD"));
-  return in.status();
-}
+  std::string Pending() const override { return steps_.Pending(); }
 
-absl::StatusOr<std::vector<int32_t>> TemplateTokenIds(const nlohmann::json& table, const std::string& name,
-                                                      const std::string& where) {
-  const auto entry = table.is_object() ? table.find(name) : table.end();
-  const bool listed = table.is_object() && entry != table.end() && entry->is_object() &&
-                      entry->contains("ids") && (*entry)["ids"].is_array() &&
-                      (*entry)["ids"].size() <= kMaxTemplateTokens;
-  std::vector<int32_t> ids;
-  if (listed) {
-    for (const nlohmann::json& id : (*entry)["ids"]) {
-      if (id.is_number_unsigned() && id.get<uint64_t>() < (uint64_t{4} << 20))
-        ids.push_back(id.get<int32_t>());
-    }
-  }
-  if (listed && ids.size() == (*entry)["ids"].size()) return ids;
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, ": special_tokens: \"", name.substr(0, 64), "\" has no list of ids"));
-}
-
-absl::Status ReadTemplate(JsonFields& in, const std::string& where, Surroundings& out) {
-  const nlohmann::json* single = in.Find("single");
-  if (single == nullptr || !single->is_array() || single->size() > kMaxTemplateTokens) {
-    in.Fail("single", "is not a list of pieces");
-    return in.status();
-  }
-  const nlohmann::json none = nlohmann::json::object();
-  const nlohmann::json* table = in.Find("special_tokens");
-  Surroundings added;
-  int sequences = 0;
-  for (size_t i = 0; i < single->size(); ++i) {
-    const nlohmann::json& piece = (*single)[i];
-    JsonFields fields(piece, absl::StrCat(where, ".single[", i, "]"));
-    SLUICE_RETURN_IF_ERROR(fields.status());
-    const char* kind = fields.Has("SpecialToken") ? "SpecialToken" : "Sequence";
-    const nlohmann::json* body = fields.Find(kind);
-    if (body == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat(where, ".single[", i, "]: of unknown kind"));
-    JsonFields body_fields(*body, absl::StrCat(where, ".single[", i, "].", kind));
-    const std::string id = body_fields.String("id");
-    SLUICE_RETURN_IF_ERROR(body_fields.status());
-    if (std::string(kind) == "Sequence") {
-      ++sequences;
-      continue;
-    }
-    SLUICE_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                            TemplateTokenIds(table != nullptr ? *table : none, id, where));
-    std::vector<int32_t>& side = sequences == 0 ? added.before : added.after;
-    side.insert(side.end(), ids.begin(), ids.end());
-  }
-  if (sequences != 1) in.Fail("single", "does not have the sequence exactly once");
-  out.before.insert(out.before.begin(), added.before.begin(), added.before.end());
-  out.after.insert(out.after.end(), added.after.begin(), added.after.end());
-  return in.status();
-}
-
-absl::Status ReadPostProcessor(const nlohmann::json* json, const std::string& where, Surroundings& out) {
-  if (json == nullptr) return absl::OkStatus();
-  JsonFields in(*json, where);
-  const std::string type = in.String("type");
-  SLUICE_RETURN_IF_ERROR(in.status());
-  if (type == "ByteLevel") return absl::OkStatus();  // changes offsets, not ids
-  if (type == "TemplateProcessing") return ReadTemplate(in, where, out);
-  if (type != "Sequence") {
-    in.Fail("type", absl::StrCat("is \"", type.substr(0, 64),
-                                 "\"; supported are Sequence, ByteLevel and TemplateProcessing"));
-    return in.status();
-  }
-  const nlohmann::json* list = in.Find("processors");
-  if (list == nullptr || !list->is_array() || list->size() > 16)
-    in.Fail("processors", "is not a list of at most 16");
-  SLUICE_RETURN_IF_ERROR(in.status());
-  for (size_t i = 0; i < list->size(); ++i) {
-    SLUICE_RETURN_IF_ERROR(ReadPostProcessor(&(*list)[i], absl::StrCat(where, ".processors[", i, "]"), out));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckDecoder(const nlohmann::json* json, const std::string& where) {
-  if (json == nullptr) return absl::InvalidArgumentError(where + " is missing; only ByteLevel is supported");
-  JsonFields in(*json, where);
-  const std::string type = in.String("type");
-  SLUICE_RETURN_IF_ERROR(in.status());
-  if (type == "ByteLevel") return absl::OkStatus();
-  const nlohmann::json* list = in.Find("decoders");
-  if (type == "Sequence" && list != nullptr && list->is_array() && list->size() == 1) {
-    return CheckDecoder(&(*list)[0], where + ".decoders[0]");
-  }
-  in.Fail("type", absl::StrCat("is \"", type.substr(0, 64), "\"; only ByteLevel is supported"));
-  return in.status();
-}
+ private:
+  const std::vector<Token>& tokens_;
+  DecoderSteps steps_;
+  bool skip_special_tokens_;
+};
 
 class BpeTokenizer final : public Tokenizer {
  public:
   static absl::StatusOr<std::unique_ptr<const Tokenizer>> Parse(const nlohmann::json& json);
 
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text, bool add_special_tokens) const override;
-  std::string Decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const override;
+  std::vector<std::string> UnknownCharacters(absl::string_view text) const override;
+  std::unique_ptr<TextDecoder> NewDecoder(bool skip_special_tokens) const override {
+    return std::make_unique<BpeTextDecoder>(tokens_, decoder_.steps, skip_special_tokens);
+  }
   std::string TokenBytes(int32_t id) const override;
+  bool IsSpecial(int32_t id) const override { return Known(id) && tokens_[static_cast<size_t>(id)].special; }
   int32_t TokenId(absl::string_view token) const override;
   int32_t vocab_size() const override { return static_cast<int32_t>(tokens_.size()); }
 
  private:
-  struct Token {
-    std::string bytes;
-    bool special = false;
-  };
+  bool Known(int32_t id) const { return id >= 0 && id < vocab_size(); }
   absl::Status AddTokens(const std::vector<AddedToken>& added);
   absl::Status CheckSurroundings() const;
-  absl::StatusOr<std::string> ApplyNormalizers(absl::string_view text) const;
-  absl::Status EncodePlain(absl::string_view text, std::vector<int32_t>& ids) const;
+  absl::Status EncodeText(absl::string_view text, BpeEncoder& encoder, std::vector<int32_t>& ids) const;
+  absl::Status EncodePlain(absl::string_view text, bool first, BpeEncoder& encoder,
+                           std::vector<int32_t>& ids) const;
 
   std::unique_ptr<const Bpe> bpe_;
-  std::unique_ptr<const PreTokenizer> pre_tokenizer_;
-  std::vector<NormalForm> normalizers_;
+  std::unique_ptr<const Normalizer> normalizer_;       // null: none
+  std::unique_ptr<const PreTokenizer> pre_tokenizer_;  // null: none
+  ParsedDecoder decoder_;
   Surroundings surroundings_;
   AddedTokenMatcher raw_tokens_, normalized_tokens_;
   absl::flat_hash_map<std::string, int32_t> added_ids_;
-  std::vector<Token> tokens_;  // by id; empty where there is none
+  std::vector<Token> tokens_;  // by id
 };
 
 absl::StatusOr<std::unique_ptr<const Tokenizer>> BpeTokenizer::Parse(const nlohmann::json& json) {
   JsonFields in(json, "tokenizer.json");
   SLUICE_RETURN_IF_ERROR(in.status());
-  for (const char* field : {"model", "pre_tokenizer"}) {
-    if (!in.Has(field)) in.Fail(field, "is missing");
-  }
+  if (!in.Has("model")) in.Fail("model", "is missing");
   SLUICE_RETURN_IF_ERROR(in.status());
   auto out = std::make_unique<BpeTokenizer>();
   SLUICE_ASSIGN_OR_RETURN(out->bpe_, Bpe::Parse(*in.Find("model")));
+  SLUICE_ASSIGN_OR_RETURN(out->normalizer_,
+                          ParseNormalizer(in.Find("normalizer"), "tokenizer.json: normalizer"));
   SLUICE_ASSIGN_OR_RETURN(out->pre_tokenizer_,
-                          ParsePreTokenizer(*in.Find("pre_tokenizer"), "tokenizer.json: pre_tokenizer"));
-  if (!out->pre_tokenizer_->byte_level()) in.Fail("pre_tokenizer", "has no ByteLevel part, which is needed");
-  SLUICE_RETURN_IF_ERROR(in.status());
-  SLUICE_RETURN_IF_ERROR(
-      ReadNormalizer(in.Find("normalizer"), "tokenizer.json: normalizer", out->normalizers_));
-  SLUICE_RETURN_IF_ERROR(
-      ReadPostProcessor(in.Find("post_processor"), "tokenizer.json: post_processor", out->surroundings_));
-  SLUICE_RETURN_IF_ERROR(CheckDecoder(in.Find("decoder"), "tokenizer.json: decoder"));
+                          ParsePreTokenizer(in.Find("pre_tokenizer"), "tokenizer.json: pre_tokenizer"));
+  SLUICE_ASSIGN_OR_RETURN(out->surroundings_,
+                          ParsePostProcessor(in.Find("post_processor"), "tokenizer.json: post_processor"));
+  SLUICE_ASSIGN_OR_RETURN(out->decoder_, ParseDecoder(in.Find("decoder"), "tokenizer.json: decoder"));
   SLUICE_ASSIGN_OR_RETURN(const std::vector<AddedToken> added, ParseAddedTokens(in.Find("added_tokens")));
   SLUICE_RETURN_IF_ERROR(out->AddTokens(added));
   SLUICE_RETURN_IF_ERROR(out->CheckSurroundings());
@@ -203,27 +104,20 @@ absl::Status BpeTokenizer::AddTokens(const std::vector<AddedToken>& added) {
   for (const auto& [token, id] : bpe_->vocabulary()) last = std::max(last, id);
   for (const AddedToken& token : added) last = std::max(last, token.id);
   tokens_.resize(static_cast<size_t>(last) + 1);
-  std::vector<const std::string*> named(tokens_.size(), nullptr);
-  for (const auto& [token, id] : bpe_->vocabulary()) {
-    tokens_[static_cast<size_t>(id)] = {FromByteLevel(token), false};
-    named[static_cast<size_t>(id)] = &token;
-  }
+  for (const auto& [token, id] : bpe_->vocabulary()) tokens_[static_cast<size_t>(id)].text = token;
   for (const AddedToken& token : added) {
+    Token& place = tokens_[static_cast<size_t>(token.id)];
     const int32_t known = bpe_->TokenId(token.content);
-    const std::string* other = named[static_cast<size_t>(token.id)];
-    if ((known >= 0 && known != token.id) || (other != nullptr && *other != token.content)) {
+    if ((known >= 0 && known != token.id) || (!place.text.empty() && place.text != token.content)) {
       return absl::InvalidArgumentError(absl::StrCat("tokenizer.json: added_tokens: \"",
                                                      token.content.substr(0, 64), "\" has id ", token.id,
                                                      ", the vocabulary says otherwise"));
     }
-    tokens_[static_cast<size_t>(token.id)] = {FromByteLevel(token.content), token.special};
     added_ids_.emplace(token.content, token.id);
-    if (!token.normalized) {
-      raw_tokens_.Add(token, token.content);
-    } else {
-      SLUICE_ASSIGN_OR_RETURN(const std::string written, ApplyNormalizers(token.content));
-      normalized_tokens_.Add(token, written);
-    }
+    std::string written = token.content;
+    if (token.normalized && normalizer_ != nullptr) SLUICE_RETURN_IF_ERROR(normalizer_->Apply(written));
+    place = {written, token.special};  // the tokenizers library, too, decodes it as normalized
+    (token.normalized ? normalized_tokens_ : raw_tokens_).Add(token, written);
   }
   return absl::OkStatus();
 }
@@ -231,7 +125,7 @@ absl::Status BpeTokenizer::AddTokens(const std::vector<AddedToken>& added) {
 absl::Status BpeTokenizer::CheckSurroundings() const {
   for (const std::vector<int32_t>* side : {&surroundings_.before, &surroundings_.after}) {
     for (int32_t id : *side) {
-      if (id >= vocab_size() || tokens_[static_cast<size_t>(id)].bytes.empty()) {
+      if (!Known(id) || tokens_[static_cast<size_t>(id)].text.empty()) {
         return absl::InvalidArgumentError(
             absl::StrCat("tokenizer.json: post_processor: id ", id, " is no token"));
       }
@@ -240,60 +134,75 @@ absl::Status BpeTokenizer::CheckSurroundings() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> BpeTokenizer::ApplyNormalizers(absl::string_view text) const {
-  std::string out(text);
-  for (NormalForm form : normalizers_) {
-    SLUICE_ASSIGN_OR_RETURN(out, Normalize(out, form));
-  }
-  return out;
-}
-
-absl::Status BpeTokenizer::EncodePlain(absl::string_view text, std::vector<int32_t>& ids) const {
-  SLUICE_ASSIGN_OR_RETURN(const std::string normalized, ApplyNormalizers(text));
-  for (const TextPiece& piece : normalized_tokens_.Split(normalized)) {
-    if (piece.id >= 0) {
-      ids.push_back(piece.id);
+absl::Status BpeTokenizer::EncodePlain(absl::string_view text, bool first, BpeEncoder& encoder,
+                                       std::vector<int32_t>& ids) const {
+  std::string normalized(text);
+  if (normalizer_ != nullptr) SLUICE_RETURN_IF_ERROR(normalizer_->Apply(normalized));
+  for (const TextPiece& part : normalized_tokens_.Split(normalized)) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
       continue;
     }
-    std::vector<std::string> words = {std::string(piece.text)};
-    SLUICE_RETURN_IF_ERROR(pre_tokenizer_->Apply(words));
-    for (const std::string& word : words) bpe_->Encode(word, ids);
+    if (pre_tokenizer_ == nullptr) {
+      encoder.Encode(part.text, ids);
+      continue;
+    }
+    std::vector<Piece> pieces = {{std::string(part.text), first && part.text.data() == normalized.data()}};
+    SLUICE_RETURN_IF_ERROR(pre_tokenizer_->Apply(pieces));
+    for (const Piece& piece : pieces) encoder.Encode(piece.text, ids);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BpeTokenizer::EncodeText(absl::string_view text, BpeEncoder& encoder,
+                                      std::vector<int32_t>& ids) const {
+  if (text.size() > kMaxTextBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a text of ", text.size(), " bytes; the limit is ", kMaxTextBytes));
+  }
+  SLUICE_RETURN_IF_ERROR(CheckUtf8(text));
+  for (const TextPiece& piece : raw_tokens_.Split(text)) {
+    if (piece.id >= 0) {
+      ids.push_back(piece.id);
+    } else {
+      SLUICE_RETURN_IF_ERROR(EncodePlain(piece.text, piece.text.data() == text.data(), encoder, ids));
+    }
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int32_t>> BpeTokenizer::Encode(absl::string_view text,
                                                           bool add_special_tokens) const {
-  if (text.size() > kMaxTextBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a text of ", text.size(), " bytes; the limit is ", kMaxTextBytes));
-  }
-  SLUICE_RETURN_IF_ERROR(CheckUtf8(text));
   std::vector<int32_t> ids;
   if (add_special_tokens) ids = surroundings_.before;
-  for (const TextPiece& piece : raw_tokens_.Split(text)) {
-    if (piece.id >= 0) {
-      ids.push_back(piece.id);
-    } else {
-      SLUICE_RETURN_IF_ERROR(EncodePlain(piece.text, ids));
-    }
-  }
+  BpeEncoder encoder(*bpe_);
+  SLUICE_RETURN_IF_ERROR(EncodeText(text, encoder, ids));
   if (add_special_tokens) ids.insert(ids.end(), surroundings_.after.begin(), surroundings_.after.end());
   return ids;
 }
 
-std::string BpeTokenizer::Decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const {
-  std::string bytes;
-  for (int32_t id : ids) {
-    if (id < 0 || id >= vocab_size()) continue;
-    const Token& token = tokens_[static_cast<size_t>(id)];
-    if (!skip_special_tokens || !token.special) bytes += token.bytes;
+std::vector<std::string> BpeTokenizer::UnknownCharacters(absl::string_view text) const {
+  std::vector<int32_t> ids;
+  BpeEncoder encoder(*bpe_);
+  if (!EncodeText(text, encoder, ids).ok()) return {};
+  std::vector<std::string> out = encoder.dropped();
+  for (std::string& character : out) {
+    const std::string byte = decoder_.byte_level ? FromByteLevel(character) : character;
+    if (byte.size() == 1) character = absl::StrFormat("<0x%02X>", static_cast<uint8_t>(byte[0]));
   }
-  return ReplaceInvalidUtf8(bytes);
+  return out;
 }
 
 std::string BpeTokenizer::TokenBytes(int32_t id) const {
-  return id < 0 || id >= vocab_size() ? std::string() : tokens_[static_cast<size_t>(id)].bytes;
+  if (!Known(id) || tokens_[static_cast<size_t>(id)].text.empty()) return "";
+  const std::string& text = tokens_[static_cast<size_t>(id)].text;
+  if (decoder_.byte_level) return FromByteLevel(text);
+  for (int byte = 0x80; byte < 0x100; ++byte) {  // half a character, which decoding would replace
+    if (bpe_->ByteId(static_cast<uint8_t>(byte)) == id) return std::string(1, static_cast<char>(byte));
+  }
+  DecoderSteps steps = decoder_.within;
+  const std::string certain = steps.Push(text);
+  return certain + steps.Pending();
 }
 
 int32_t BpeTokenizer::TokenId(absl::string_view token) const {
@@ -302,6 +211,13 @@ int32_t BpeTokenizer::TokenId(absl::string_view token) const {
 }
 
 }  // namespace
+
+std::string Tokenizer::Decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const {
+  const std::unique_ptr<TextDecoder> decoder = NewDecoder(skip_special_tokens);
+  std::string out;
+  for (int32_t id : ids) out += decoder->Next(id);
+  return out + decoder->Pending();
+}
 
 absl::StatusOr<std::unique_ptr<const Tokenizer>> ParseTokenizer(absl::string_view tokenizer_json) {
   if (tokenizer_json.size() > kMaxFileBytes) {

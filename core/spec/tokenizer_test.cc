@@ -117,7 +117,8 @@ nlohmann::json SplitBy(const char* behavior, bool invert = false) {
   return {{"type", "Split"}, {"pattern", {{"String", "-"}}}, {"behavior", behavior}, {"invert", invert}};
 }
 
-TEST(PreTokenizer, SplitsAsItsBehaviorSays) {  // the examples of the tokenizers library's documentation
+TEST(PreTokenizer, SplitsAsItsBehaviorSays) {  // the examples of the tokenizers
+                                               // library's documentation
   const std::string text = "the-final--countdown";
   const std::vector<std::string> words = {"the",  "final",  "countdown",  "--",
                                           "the-", "final-", "-countdown", "-final"};
@@ -144,12 +145,48 @@ TEST(PreTokenizer, SplitsDigitsAndPunctuation) {
 }
 
 TEST(Tokenizer, ReplacesBrokenUtf8WhenDecoding) {
-  EXPECT_EQ(ReplaceInvalidUtf8("a\xE4\xBD"), "a\uFFFD");      // one broken character, one replacement
+  EXPECT_EQ(ReplaceInvalidUtf8("a\xE4\xBD"),
+            "a\uFFFD");                                       // one broken character, one replacement
   EXPECT_EQ(ReplaceInvalidUtf8("\xC0\xAF"), "\uFFFD\uFFFD");  // overlong
-  EXPECT_EQ(ReplaceInvalidUtf8("\xED\xA0\x80x"), "\uFFFD\uFFFD\uFFFDx");  // a surrogate
+  EXPECT_EQ(ReplaceInvalidUtf8("\xED\xA0\x80x"),
+            "\uFFFD\uFFFD\uFFFDx");  // a surrogate
   EXPECT_EQ(ReplaceInvalidUtf8("\xF0\x9F\x98y"), "\uFFFDy");
   const auto tokenizer = Make(TinyTokenizer());
   EXPECT_EQ(tokenizer->Decode({0xE4, 'a', -1, 9999}, false), "\uFFFDa");
+}
+
+TEST(Tokenizer, KeepsTheBeginningOfACharacter) {
+  const struct {
+    const char* bytes;
+    size_t unfinished;
+  } table[] = {{"", 0},         {"a", 0},         {"\xC3", 1},
+               {"\xC3\xA9", 0}, {"a\xE2\x82", 2}, {"\xF0\x9F\x98", 3},
+               {"\xE0\x80", 0}, {"\x82\x82", 0},  {"\xF0\x9F\x98\x80", 0},
+               {"\xED\xA0", 0}, {"\xFF", 0},      {"\xC0", 0}};
+  for (const auto& row : table) EXPECT_EQ(UnfinishedUtf8(row.bytes), row.unfinished) << row.bytes;
+}
+
+TEST(Tokenizer, FallsBackToBytes) {
+  nlohmann::json json = TinyTokenizer();
+  nlohmann::json vocab = {{"<unk>", 0}, {"a", 1}, {"<0xC3>", 2}, {"<0xA9>", 3}, {"<s>", 261}, {"</s>", 262}};
+  json["model"] = {
+      {"type", "BPE"}, {"vocab", vocab}, {"merges", nlohmann::json::array()}, {"byte_fallback", true}};
+  json["pre_tokenizer"] = nullptr;
+  json["decoder"] = {{"type", "ByteFallback"}};
+  const auto tokenizer = Make(json);
+  EXPECT_THAT(*tokenizer->Encode("a\u00e9", false), ElementsAre(1, 2, 3));
+  EXPECT_EQ(tokenizer->Decode({1, 2, 3, 1, 2, 1}, false), "a\u00e9a\uFFFDa");
+  EXPECT_EQ(tokenizer->TokenBytes(2), "\xC3");
+}
+
+TEST(Tokenizer, NamesTheCharactersItLeavesOut) {
+  nlohmann::json json = TinyTokenizer();
+  json["model"]["vocab"].erase("\u00f0");  // the byte F0
+  const auto tokenizer = Make(json);
+  EXPECT_THAT(tokenizer->UnknownCharacters("a \U0001f642\U0001f642"), ElementsAre("<0xF0>"));
+  EXPECT_THAT(Make(TinyTokenizer())->UnknownCharacters("a \U0001f642"), ElementsAre());
+  json["model"]["unk_token"] = "he";
+  EXPECT_THAT(Make(json)->UnknownCharacters("a \U0001f642"), ElementsAre());
 }
 
 TEST(Tokenizer, RefusesTextThatIsNotUtf8) {
@@ -178,12 +215,23 @@ TEST(Tokenizer, NamesWhatItRefuses) {
   EXPECT_THAT(error_with("/model/vocab/he", -1), HasSubstr("he"));
   EXPECT_THAT(error_with("/model/vocab/he", 1), HasSubstr("stands for two tokens"));
   EXPECT_THAT(error_with("/model/vocab/he", 1'000'000'000'000), HasSubstr("he"));
-  EXPECT_THAT(error_with("/model/byte_fallback", true), HasSubstr("byte_fallback"));
   EXPECT_THAT(error_with("/model/unk_token", "absent"), HasSubstr("unk_token"));
-  EXPECT_THAT(error_with("/normalizer", {{"type", "Lowercase"}}), HasSubstr("Lowercase"));
-  EXPECT_THAT(error_with("/pre_tokenizer", {{"type", "Metaspace"}}), HasSubstr("Metaspace"));
-  EXPECT_THAT(error_with("/pre_tokenizer", {{"type", "Digits"}}), HasSubstr("ByteLevel"));
-  EXPECT_THAT(error_with("/decoder/type", "Fuse"), HasSubstr("Fuse"));
+  EXPECT_THAT(error_with("/model/dropout", 0.5), HasSubstr("dropout"));
+  EXPECT_THAT(error_with("/model/end_of_word_suffix", "</w>"), HasSubstr("end_of_word_suffix"));
+  EXPECT_THAT(error_with("/normalizer", {{"type", "Precompiled"}}), HasSubstr("normalizer: field \"type\""));
+  EXPECT_THAT(error_with("/normalizer", {{"type", "Replace"}, {"content", ""}}),
+              HasSubstr("normalizer.pattern"));
+  EXPECT_THAT(error_with("/pre_tokenizer", {{"type", "UnicodeScripts"}}), HasSubstr("UnicodeScripts"));
+  EXPECT_THAT(error_with("/pre_tokenizer", {{"type", "Metaspace"}, {"prepend_scheme", "often"}}),
+              HasSubstr("often"));
+  EXPECT_THAT(error_with("/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "__"}}),
+              HasSubstr("replacement"));
+  EXPECT_THAT(error_with("/post_processor", {{"type", "BertProcessing"}, {"cls", 3}}), HasSubstr("cls"));
+  EXPECT_THAT(error_with("/decoder", nullptr), HasSubstr("decoder is missing"));
+  EXPECT_THAT(error_with("/decoder/type", "WordPiece"), HasSubstr("WordPiece"));
+  EXPECT_THAT(error_with("/decoder",
+                         {{"type", "Sequence"}, {"decoders", {{{"type", "Fuse"}}, {{"type", "ByteLevel"}}}}}),
+              HasSubstr("decoders[1]"));
   EXPECT_THAT(error_with("/post_processor/special_tokens", nullptr), HasSubstr("<s>"));
   EXPECT_THAT(error_with("/post_processor/special_tokens/<s>/ids", {99999}), HasSubstr("99999"));
   EXPECT_THAT(error_with("/added_tokens/0/id", 5), HasSubstr("<s>"));
@@ -205,7 +253,8 @@ std::vector<std::string> Matches(const char* pattern, const std::string& text) {
 
 TEST(Regex, ReadsOnigurumaAsItIsMeant) {
   EXPECT_THAT(Matches(R"((?i:'s|'t)|\p{L}+)", "it'S"), ElementsAre("it", "'S"));
-  EXPECT_THAT(Matches(R"(\s+)", "a\u3000\u00a0b\u180ec"), ElementsAre("\u3000\u00a0"));  // U+180E is no space
+  EXPECT_THAT(Matches(R"(\s+)", "a\u3000\u00a0b\u180ec"),
+              ElementsAre("\u3000\u00a0"));  // U+180E is no space
   EXPECT_THAT(Matches(R"([^\s\p{L}]+)", "a\u180e b"), ElementsAre("\u180e"));
   EXPECT_THAT(Matches(R"([\p{L}&&[^\p{Han}]]+)", "ab你好c"), ElementsAre("ab", "c"));
   EXPECT_THAT(Matches(R"(\s+(?!\S)|\s+)", "a   b"), ElementsAre("  ", " "));

@@ -81,6 +81,19 @@ std::string ReplaceInvalidUtf8(absl::string_view bytes) {
   return out;
 }
 
+size_t UnfinishedUtf8(absl::string_view bytes) {
+  for (size_t n = 1; n <= 3 && n <= bytes.size(); ++n) {
+    const absl::string_view tail = bytes.substr(bytes.size() - n);
+    if ((static_cast<uint8_t>(tail[0]) & 0xC0) == 0x80) continue;
+    uint8_t low, high;
+    if (static_cast<size_t>(SequenceLength(static_cast<uint8_t>(tail[0]), low, high)) <= n) return 0;
+    size_t at = 0;
+    NextCodePoint(tail, at);
+    return at == n ? n : 0;  // the reader came to the end
+  }
+  return 0;
+}
+
 bool IsWhitespace(int32_t c) {
   if ((c >= 9 && c <= 13) || c == 0x85) return true;
   const utf8proc_category_t category = utf8proc_category(c);
@@ -100,7 +113,14 @@ bool IsPunctuation(int32_t c) {
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
+// Letters by the property Other_Alphabetic: circled, squared and their kin.
+bool IsLetterSymbol(int32_t c) {
+  return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) ||
+         (c >= 0x1F170 && c <= 0x1F189);
+}
+
 bool IsWordCharacter(int32_t c) {
+  if (IsLetterSymbol(c)) return true;
   const utf8proc_category_t category = utf8proc_category(c);
   return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_ND) ||
          category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D;
@@ -121,7 +141,46 @@ std::string MapCharacters(absl::string_view text, utf8proc_int32_t (*map)(utf8pr
 }  // namespace
 
 std::string ToUpper(absl::string_view text) { return MapCharacters(text, utf8proc_toupper); }
-std::string ToLower(absl::string_view text) { return MapCharacters(text, utf8proc_tolower); }
+
+std::string ToLower(absl::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  size_t at = 0;
+  while (at < text.size()) {
+    const int32_t c = NextCodePoint(text, at);
+    AppendUtf8(c < 0 ? 0xFFFD : utf8proc_tolower(c), out);
+    if (c == 0x130) out += "\u0307";  // the only character whose lower case is longer
+  }
+  return out;
+}
+
+absl::string_view StripWhitespace(absl::string_view text, bool left, bool right) {
+  while (left && !text.empty()) {
+    size_t at = 0;
+    if (!IsWhitespace(NextCodePoint(text, at))) break;
+    text.remove_prefix(at);
+  }
+  while (right && !text.empty()) {
+    size_t begin = text.size() - 1;
+    while (begin > 0 && (static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) --begin;
+    size_t at = begin;
+    if (!IsWhitespace(NextCodePoint(text, at))) break;
+    text = text.substr(0, begin);
+  }
+  return text;
+}
+
+std::string WithoutMarks(absl::string_view text) {
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t begin = at;
+    const utf8proc_category_t category = utf8proc_category(NextCodePoint(text, at));
+    const bool mark = category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+    if (!mark) out.append(text.data() + begin, at - begin);
+  }
+  return out;
+}
 
 absl::StatusOr<std::string> Normalize(absl::string_view text, NormalForm form) {
   const bool compose = form == NormalForm::kNfc || form == NormalForm::kNfkc;

@@ -16,12 +16,17 @@ int32_t NextCodePoint(absl::string_view text, size_t& at);
 void AppendUtf8(int32_t code_point, std::string& out);
 absl::Status CheckUtf8(absl::string_view text);  // INVALID_ARGUMENT naming the byte
 std::string ReplaceInvalidUtf8(absl::string_view bytes);
+// Bytes at the end that are the beginning of a character, and may yet be completed: 0 to 3.
+size_t UnfinishedUtf8(absl::string_view bytes);
 
 bool IsWhitespace(int32_t code_point);
-bool IsNumeric(int32_t code_point);      // general category N
-bool IsPunctuation(int32_t code_point);  // general category P, or a punctuation character of ASCII
-bool IsWordCharacter(int32_t code_point);
+bool IsNumeric(int32_t code_point);        // general category N
+bool IsPunctuation(int32_t code_point);    // general category P, or a punctuation character of ASCII
+bool IsWordCharacter(int32_t code_point);  // alphabetic, mark, digit, connector or joiner (Unicode TR 18)
 
+// `text` without the white space at the asked sides.
+absl::string_view StripWhitespace(absl::string_view text, bool left, bool right);
+std::string WithoutMarks(absl::string_view text);  // general category M left out
 std::string ToUpper(absl::string_view text);
 std::string ToLower(absl::string_view text);
 

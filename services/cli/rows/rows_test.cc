@@ -146,8 +146,9 @@ class ByteTokenizer final : public Tokenizer {
     for (const unsigned char c : text) out.push_back(c);
     return out;
   }
-  std::string Decode(const std::vector<int32_t>& ids, bool) const override { return ""; }
+  std::unique_ptr<TextDecoder> NewDecoder(bool) const override { return nullptr; }
   std::string TokenBytes(int32_t id) const override { return ""; }
+  bool IsSpecial(int32_t id) const override { return id == 1000; }
   int32_t TokenId(absl::string_view) const override { return -1; }
   int32_t vocab_size() const override { return 1001; }
 };
