@@ -9,6 +9,7 @@ shift
 shared=$here/../../shared
 if [ -d "$shared/oracle" ]; then
   "$here/parity/oracle.sh" "$shared/oracle" "$build/oracle" || exit 1
+  "$here/parity/smollm2.sh" "$shared/oracle" "$build/oracle"
   export SLUICE_ORACLE_DIR=$build/oracle
 else
   echo "parity tests will be skipped: $shared/oracle is not there"

@@ -25,10 +25,13 @@ if [ ! -e "$venv/.complete" ]; then
   fi
   touch "$venv/.complete"
 fi
-export LD_LIBRARY_PATH=$cuda/lib64:$cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 mkdir -p "$out"
 rm -f "$out/python"
-printf '#!/bin/sh\nexec "%s" "$@"\n' "$venv/bin/python" >"$out/python"
+cat >"$out/python" <<SCRIPT
+#!/bin/sh
+export LD_LIBRARY_PATH=$cuda/lib64:$cuda/extras/CUPTI/lib64\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}
+exec "$venv/bin/python" "\$@"
+SCRIPT
 chmod +x "$out/python"
 # One checkpoint: NAME, then options of make_checkpoint.py. It is complete for these options only.
 make_one() {
@@ -38,11 +41,11 @@ make_one() {
   [ -e "$made" ] && [ "$(cat "$made")" = "$*" ] && return
   echo "== oracle checkpoint $name"
   rm -rf "${out:?}/$name"
-  "$venv/bin/python" "$source_dir/make_checkpoint.py" --out "$out/$name" "$@" >/dev/null
-  "$venv/bin/python" "$source_dir/make_reference.py" "$out/$name" >/dev/null
+  "$out/python" "$source_dir/make_checkpoint.py" --out "$out/$name" "$@" >/dev/null
+  "$out/python" "$source_dir/make_reference.py" "$out/$name" >/dev/null
   printf '%s' "$*" >"$made"
 }
 export -f make_one
-export out venv source_dir
+export out source_dir
 # One core each. The options are words without spaces, split here; quotes and brackets in them stay.
 grep -v '^#' "$list" | xargs -d '\n' -P "$(nproc)" -I LINE bash -c 'set -euof pipefail; make_one $1' make_one LINE

@@ -5,5 +5,4 @@ if [ -z "${SLUICE_ORACLE_DIR:-}" ]; then
   echo "Skipped: SLUICE_ORACLE_DIR is not set (tests/run.sh sets it where ../shared/oracle is)"
   exit 77
 fi
-export LD_LIBRARY_PATH=/usr/local/cuda/lib64:/usr/local/cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 exec "$SLUICE_ORACLE_DIR/python" "$1" "$2" "$SLUICE_ORACLE_DIR"
