@@ -50,6 +50,7 @@ void Attention(const AttentionShape& shape, const float* q, absl::Span<const Cac
   const std::vector<RowGroup> groups =
       GroupRows(rows.size(), std::max<int64_t>(1, kGroupPairs / heads),
                 [&](int64_t r) { return rows[r].blocks == rows[r - 1].blocks; });
+  const auto forward = shape.bf16 ? kernels.attention.forward_bf16 : kernels.attention.forward;
   int64_t work = 0;
   for (const int64_t length : lengths) work += length * shape.heads * (shape.key_dim + shape.value_dim);
   RunPieces(pool, groups.size() * shape.kv_heads, work, [&](int64_t i) {
@@ -63,9 +64,9 @@ void Attention(const AttentionShape& shape, const float* q, absl::Span<const Cac
     float* my_lse = my_out + (m * shape.value_dim + 15) / 16 * 16;
     float* scratch = my_lse + (m + 15) / 16 * 16;
     keys.Gather(q + first * shape.key_dim, group.rows, my_q);
-    kernels.attention.forward({cache, kv_head * cache.part_bytes, my_q, rows[group.first].blocks,
-                               lengths.data() + group.first, group.rows, heads, shape.scale},
-                              my_out, my_lse, scratch);
+    forward({cache, kv_head * cache.part_bytes, my_q, rows[group.first].blocks, lengths.data() + group.first,
+             group.rows, heads, shape.scale},
+            my_out, my_lse, scratch);
     values.Scatter(my_out, group.rows, out + first * shape.value_dim);
     if (log_sum_exp != nullptr) single.Scatter(my_lse, group.rows, log_sum_exp + first);
   });

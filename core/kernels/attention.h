@@ -25,13 +25,10 @@ struct AttentionShape {
   int64_t key_dim = 0, value_dim = 0;  // of one head
   bool value_in_key = false;           // the value is the key's first value_dim dimensions, not stored again
   float scale = 1;                     // of the scores
-  // Keys and values are rounded to bfloat16 in the cache, and queries and probabilities before their products
-  // (accumulated in float32). Else everything is float32. Set it by CachesBF16.
+  // Keys and values are rounded to bfloat16 in the cache; on the paths cpu-avx512-bf16 and cpu-amx so are
+  // queries and probabilities before their products. Sums are float32, and so is everything else.
   bool bf16 = false;
 };
-
-// Whether this processor's path keeps the caches of bfloat16 policies in bfloat16.
-bool CachesBF16();
 
 // Bytes of one layer's block, a multiple of 64. Blocks must be aligned to 64 bytes.
 int64_t CacheBlockBytes(const AttentionShape& shape);

@@ -92,6 +92,7 @@ class Backward {
     p->d_scores.resize(p->blocks * p->m * kBlockTokens);
     p->d_q.resize(p->m * shape_.key_dim);
     Slice(p->kv_head, shape_.key_dim).Gather(q_ + first * shape_.key_dim, rows, p->q.data());
+    if (cache_.bf16 && ActiveKernels().attention.rounds_queries) RoundToBF16(p->q.data(), p->q.size());
     Slice(p->kv_head, dim).Gather(gradient_.d_out + first * dim, rows, p->d_out.data());
     Slice(p->kv_head, dim).Gather(gradient_.out + first * dim, rows, out.data());
     Slice(p->kv_head, 1).Gather(gradient_.log_sum_exp + first, rows, p->log_sum_exp.data());

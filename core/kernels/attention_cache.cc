@@ -15,7 +15,7 @@ constexpr int64_t kLanes = 16;
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 // Nearest even; NaN stays NaN.
-uint16_t RoundToBF16(float value) {
+uint16_t BF16Of(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
@@ -41,24 +41,8 @@ struct Slot {
   const Value *keys, *row;
 };
 
-void Set(float* to, float value) { *to = value; }
-void Set(uint16_t* to, float value) { *to = RoundToBF16(value); }
 float Get(float value) { return value; }
 float Get(uint16_t value) { return Widen(value); }
-
-template <typename Value>
-void StoreSlot(const CacheHead& head, std::byte* part, int64_t slot, const float* key, const float* value) {
-  const Slot<Value> at(head, part, slot);
-  Value* const keys = const_cast<Value*>(at.keys);
-  Value* const row = const_cast<Value*>(at.row);
-  if (head.value_in_key) {
-    for (int64_t i = 0; i < head.key_dim; ++i) Set(row + at.RowAt(i), key[i]);
-    return;
-  }
-  for (int64_t i = 0; i < head.key_dim; ++i) Set(keys + at.KeyAt(i), key[i]);
-  if (head.key_dim % at.kPair != 0) Set(keys + at.KeyAt(head.key_dim), 0.0f);
-  for (int64_t i = 0; i < head.value_dim; ++i) Set(row + at.RowAt(i), value[i]);
-}
 
 template <typename Value>
 void LoadSlot(const CacheHead& head, const std::byte* part, int64_t slot, float* key, float* value) {
@@ -72,6 +56,10 @@ void LoadSlot(const CacheHead& head, const std::byte* part, int64_t slot, float*
 
 }  // namespace
 
+void RoundToBF16(float* values, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) values[i] = Widen(BF16Of(values[i]));
+}
+
 CacheHead CacheHeadOf(const AttentionShape& shape) {
   CacheHead head = {shape.key_dim, shape.value_dim, shape.value_in_key, shape.bf16, 0, 0, 0};
   const int64_t bytes = shape.bf16 ? 2 : 4;
@@ -81,8 +69,6 @@ CacheHead CacheHeadOf(const AttentionShape& shape) {
   return head;
 }
 
-bool CachesBF16() { return false; }
-
 int64_t CacheBlockBytes(const AttentionShape& shape) {
   return shape.kv_heads * CacheHeadOf(shape).part_bytes;
 }
@@ -90,14 +76,10 @@ int64_t CacheBlockBytes(const AttentionShape& shape) {
 void CacheStore(const AttentionShape& shape, const float* key, const float* value, int64_t slot,
                 std::byte* block) {
   const CacheHead head = CacheHeadOf(shape);
+  const auto store = ActiveKernels().attention.store;
   for (int64_t h = 0; h < shape.kv_heads; ++h) {
-    const float* k = key + h * shape.key_dim;
-    const float* v = shape.value_in_key ? nullptr : value + h * shape.value_dim;
-    if (shape.bf16) {
-      StoreSlot<uint16_t>(head, block + h * head.part_bytes, slot, k, v);
-    } else {
-      StoreSlot<float>(head, block + h * head.part_bytes, slot, k, v);
-    }
+    store(head, block + h * head.part_bytes, slot, key + h * shape.key_dim,
+          shape.value_in_key ? nullptr : value + h * shape.value_dim);
   }
 }
 

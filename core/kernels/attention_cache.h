@@ -8,4 +8,7 @@ namespace sluice::kernels {
 
 CacheHead CacheHeadOf(const AttentionShape& shape);
 
+// Rounds n values to bfloat16, nearest even; NaN stays NaN.
+void RoundToBF16(float* values, int64_t n);
+
 }  // namespace sluice::kernels

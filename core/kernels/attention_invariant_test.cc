@@ -14,7 +14,6 @@ std::vector<AttentionShape> Shapes() {
   std::vector<AttentionShape> shapes = {{6, 1, 52, 40, true, 0.3f, false},
                                         {9, 3, 64, 64, false, 0.2f, false},
                                         {4, 4, 36, 20, false, 0.3f, false}};
-  if (!CachesBF16()) return shapes;
   for (int i = 0; i < 3; ++i) {
     shapes.push_back(shapes[i]);
     shapes.back().bf16 = true;

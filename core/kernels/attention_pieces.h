@@ -48,9 +48,13 @@ struct BlockGradient {
 };
 
 struct AttentionPieces {
+  // One position of one head; value is null when value_in_key.
+  void (*store)(const CacheHead& cache, std::byte* part, int64_t slot, const float* key, const float* value);
   // out [m, value_dim]; log_sum_exp [m] or null. Scratch in floats, aligned to 64 bytes:
   // AttentionScratch(m, head).
   void (*forward)(const AttentionGroup& group, float* out, float* log_sum_exp, float* scratch);
+  void (*forward_bf16)(const AttentionGroup& group, float* out, float* log_sum_exp, float* scratch);
+  bool rounds_queries;  // forward_bf16 rounds queries and probabilities too
   // Gradients of the scores of block `b` into d_scores [m, 64]; adds to `gradient` unless null.
   void (*backward_block)(const AttentionBackwardGroup& group, int64_t b, const BlockGradient* gradient,
                          float* d_scores, float* scratch);
@@ -59,10 +63,10 @@ struct AttentionPieces {
                            float* d_q, float* scratch);
 };
 
-// Enough for each of the three.
+// Enough for each of them.
 constexpr int64_t AttentionScratch(int64_t m, const CacheHead& head) {
   const int64_t widest = head.key_dim > head.value_dim ? head.key_dim : head.value_dim;
-  return 64 * 5 * (widest + 16) + m * (2 * 64 + 3) + 2 * 64 * 64 + 16 * 16;
+  return (64 * 5 + m) * (widest + 16) + m * (2 * 64 + 3) + 2 * 64 * 64 + 16 * 16;
 }
 
 }  // namespace sluice::kernels

@@ -38,7 +38,6 @@ std::vector<Case> Cases() {
                              {Grouped(6, 6, 33, 17), 130, {127, 128, 129, 130}},
                              {Grouped(8, 2, 128, 128), 66, {64, 65, 66}}};
   std::vector<Case> both = cases;
-  if (!CachesBF16()) return both;
   for (Case& c : cases) {
     c.shape.bf16 = true;
     both.push_back(c);
@@ -140,7 +139,7 @@ TEST(AttentionBackwardTest, SkipsBlocksWithoutAGradient) {
 }
 
 TEST(AttentionTest, ShowsNanOfAnAttendedPosition) {
-  for (const bool bf16 : {false, CachesBF16()}) {
+  for (const bool bf16 : {false, true}) {
     for (AttentionShape shape : {Latent(1, 16, 8), Grouped(2, 2, 16, 16)}) {
       shape.bf16 = bf16;
       TestCache cache(shape, 3, 1);

@@ -98,6 +98,8 @@ std::vector<Path> Available() {
   const Features has = Detect();
   if (has.avx512_bf16) {
     KernelTable table = avx512::Table();
+    table.attention.forward_bf16 = avx512_bf16::AttentionDottedIsa;
+    table.attention.rounds_queries = true;
     table.linear_bf16 = avx512_bf16::LinearAmxIsa;
     table.panel_inputs = 32;
     table.path = "cpu-amx";

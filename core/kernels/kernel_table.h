@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/kernels/attention_pieces.h"
+#include "core/kernels/sample_pieces.h"
 
 namespace sluice::kernels {
 
@@ -28,6 +29,15 @@ struct LinearPiece {
 // The calling thread's.
 void* LinearScratch();
 
+// ApplyRope of kernels.h.
+struct RopePiece {
+  float* x;
+  int64_t rows, row_stride, heads, head_stride, dim;
+  const float *cos, *sin;
+  bool interleaved;
+  float* scratch;  // [dim]
+};
+
 struct KernelTable {
   const char* path;
   void (*linear_f32)(const LinearPiece& piece);   // weights float32, [panel][k][16]
@@ -35,14 +45,13 @@ struct KernelTable {
   int64_t panel_inputs;                           // bfloat16 panels have a multiple of this many k
   void (*rms_norm)(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight,
                    float epsilon, float* y, int64_t y_stride);
+  void (*apply_rope)(const RopePiece& piece);
   void (*swiglu)(const float* gate, const float* up, int64_t n, float* y);
   void (*add)(const float* x, int64_t n, float* y);
   void (*add_scaled)(const float* x, float scale, int64_t n, float* y);
   void (*sigmoid)(float* x, int64_t n);  // in place
   void (*softmax)(float* x, int64_t n);  // in place
-  // The maximum m of z = logits / temperature, then the sums of e and of e (z - m), e = exp(z - m).
-  void (*log_softmax_sums)(const float* logits, int64_t vocab, float inverse_temperature, float* max,
-                           float* sum, float* weighted);
+  SamplePieces sample;
   float (*dot)(const float* a, const float* b, int64_t n);
   AttentionPieces attention;
 };
@@ -58,7 +67,8 @@ KernelTable Table();
 }
 namespace avx512_bf16 {
 void LinearDottedIsa(const LinearPiece& piece);  // vdpbf16ps
-void LinearAmxIsa(const LinearPiece& piece);     // the process must have been given the tiles
+void AttentionDottedIsa(const AttentionGroup& group, float* out, float* log_sum_exp, float* scratch);
+void LinearAmxIsa(const LinearPiece& piece);  // the process must have been given the tiles
 }  // namespace avx512_bf16
 namespace amx_emulated {
 void LinearAmxIsa(const LinearPiece& piece);

@@ -35,29 +35,10 @@ void RopeCosSin(absl::Span<const int32_t> positions, absl::Span<const float> inv
 
 void ApplyRope(float* x, int64_t rows, int64_t row_stride, int64_t heads, int64_t head_stride, int64_t dim,
                const float* cos, const float* sin, bool interleaved) {
-  const int64_t half = dim / 2;
-  std::vector<float> turned(dim);
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t h = 0; h < heads; ++h) {
-      float* v = x + r * row_stride + h * head_stride;
-      for (int64_t i = 0; i < half; ++i) {
-        const float a = interleaved ? v[2 * i] : v[i], b = interleaved ? v[2 * i + 1] : v[half + i];
-        const float c = cos[r * half + i], s = sin[r * half + i];
-        turned[i] = a * c - b * s;
-        turned[half + i] = b * c + a * s;
-      }
-      std::copy(turned.begin(), turned.end(), v);
-    }
-  }
-}
-
-float LogSoftmaxAt(const float* logits, int64_t vocab, int32_t target, float temperature, float* entropy) {
-  const float inverse = 1.0f / temperature;
-  float max, sum, weighted;
-  ActiveKernels().log_softmax_sums(logits, vocab, inverse, &max, &sum, &weighted);
-  const float log_sum = static_cast<float>(std::log(static_cast<double>(sum)));
-  if (entropy != nullptr) *entropy = log_sum - weighted / sum;
-  return (logits[target] * inverse - max) - log_sum;
+  thread_local std::vector<float> scratch;
+  if (static_cast<int64_t>(scratch.size()) < dim) scratch.resize(dim);
+  ActiveKernels().apply_rope(
+      {x, rows, row_stride, heads, head_stride, dim, cos, sin, interleaved, scratch.data()});
 }
 
 }  // namespace sluice::kernels

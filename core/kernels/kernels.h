@@ -116,7 +116,7 @@ struct RouterParams {
 void Route(const float* logits, const RouterParams& params, int32_t* ids, float* weights);
 
 // log p of `target` and the entropy (nats) of softmax(logits / temperature), over `vocab` values; entropy may
-// be null. The maximum, then the sum of exponentials in 16 lanes.
+// be null. LogSoftmaxSums and LogProbability of sample.h.
 float LogSoftmaxAt(const float* logits, int64_t vocab, int32_t target, float temperature, float* entropy);
 
 }  // namespace sluice::kernels

@@ -34,14 +34,15 @@ KernelTable Table() {
           LinearWidenedIsa,
           2,
           RmsNormIsa,
+          ApplyRopeIsa,
           SwiGluIsa,
           AddIsa,
           AddScaledIsa,
           SigmoidIsa,
           SoftmaxIsa,
-          LogSoftmaxSumsIsa,
+          {LogitMaximaIsa, LogitWeightsIsa, SelectAtLeastIsa},
           DotIsa,
-          {AttentionIsa, AttentionBackwardBlockIsa, AttentionBackwardQueriesIsa}};
+          {CacheStoreIsa, AttentionIsa, AttentionWidenedIsa, false, AttentionBackwardBlockIsa, AttentionBackwardQueriesIsa}};
 }
 
 }  // namespace sluice::kernels::SLUICE_ISA

@@ -42,6 +42,44 @@ void RmsNormIsa(const float* x, int64_t rows, int64_t dim, int64_t x_stride, con
   }
 }
 
+namespace {
+
+// y[i] = x[2 i], y[half + i] = x[2 i + 1].
+void SplitPairs(const float* __restrict x, int64_t half, float* __restrict y) {
+  for (int64_t i = 0; i < half; ++i) {
+    y[i] = x[2 * i];
+    y[half + i] = x[2 * i + 1];
+  }
+}
+
+}  // namespace
+
+void ApplyRopeIsa(const RopePiece& p) {
+  const int64_t half = p.dim / 2;
+  for (int64_t r = 0; r < p.rows; ++r) {
+    const float *cos = p.cos + r * half, *sin = p.sin + r * half;
+    for (int64_t h = 0; h < p.heads; ++h) {
+      float* const y = p.x + r * p.row_stride + h * p.head_stride;
+      const float* x = y;
+      if (p.interleaved) {
+        SplitPairs(y, half, p.scratch);
+        x = p.scratch;
+      }
+      int64_t i = 0;
+      for (; i + kLanes <= half; i += kLanes) {
+        const Lanes a = Load(x + i), b = Load(x + half + i), c = Load(cos + i), s = Load(sin + i);
+        Store(y + i, Sub(Mul(a, c), Mul(b, s)));
+        Store(y + half + i, Add(Mul(b, c), Mul(a, s)));
+      }
+      for (; i < half; ++i) {
+        const float a = x[i], b = x[half + i];
+        y[i] = a * cos[i] - b * sin[i];
+        y[half + i] = b * cos[i] + a * sin[i];
+      }
+    }
+  }
+}
+
 void SwiGluIsa(const float* gate, const float* up, int64_t n, float* y) {
   Map(gate, up, n, y, [](const Lanes& g, const Lanes& u) {
     return Mul(Div(g, Add(Splat(1.0f), Exp(Sub(Splat(0.0f), g)))), u);
@@ -77,27 +115,6 @@ void SoftmaxIsa(float* x, int64_t n) {
   }
   const Lanes total = Splat(Sum(sum));
   Map(x, x, n, x, [&](const Lanes& a, const Lanes&) { return Div(a, total); });
-}
-
-void LogSoftmaxSumsIsa(const float* logits, int64_t vocab, float inverse_temperature, float* max, float* sum,
-                       float* weighted) {
-  const float lowest = -__builtin_inff();
-  const Lanes scale = Splat(inverse_temperature);
-  // The maximum of the scaled values is the scaled maximum: rounding is monotone and the scale positive.
-  *max = MaximumOf(logits, vocab) * inverse_temperature;
-  const Lanes m = Splat(*max);
-  Lanes total = Splat(0.0f), weighted_total = Splat(0.0f);
-  for (int64_t i = 0; i < vocab; i += kLanes) {
-    const int64_t n = vocab - i;
-    const Lanes logit = n >= kLanes ? Load(logits + i) : LoadFirst(logits + i, n, lowest);
-    // Below -104 the exponential is 0, and 0 times minus infinity must be 0.
-    const Lanes z = Max(Splat(-104.0f), Sub(Mul(logit, scale), m));
-    const Lanes e = Exp(z);
-    total = Add(total, e);
-    weighted_total = Fma(e, z, weighted_total);
-  }
-  *sum = Sum(total);
-  *weighted = Sum(weighted_total);
 }
 
 }  // namespace sluice::kernels::SLUICE_ISA

@@ -231,7 +231,7 @@ kernels::AttentionShape AttentionShapeOf(const ModelConfig& config, DType dtype)
   shape.value_dim = latent ? config.kv_lora_rank : config.v_dim;
   shape.value_in_key = latent;
   shape.scale = static_cast<float>(config.SoftmaxScale());
-  shape.bf16 = dtype == DType::kBF16 && kernels::CachesBF16();
+  shape.bf16 = dtype == DType::kBF16;
   return shape;
 }
 
