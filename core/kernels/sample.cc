@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
+#include <iterator>
 #include <numeric>
 
 #include "core/kernels/kernel_table.h"
@@ -97,7 +98,7 @@ class Ladder {
   const float scale_;
 };
 
-// Leaves of `ids` (empty: all of the row) those that weigh at least `least`.
+// Leaves of `ids` (rising; empty: all of the row) those that weigh at least `least`.
 void DropLighter(const WeighedLogits& row, float least, std::vector<int32_t>* ids) {
   if (!ids->empty()) {
     std::erase_if(*ids, [&](int32_t id) { return row.weights[id] < least; });
@@ -107,23 +108,25 @@ void DropLighter(const WeighedLogits& row, float least, std::vector<int32_t>* id
   ids->resize(ActiveKernels().sample.select(row.weights, row.vocab, least, 0, ids->data()));
 }
 
-// Leaves of `ids` (empty: all of the row) the smallest set of the most probable with `share` of `total`,
-// their weight.
+// Leaves of `ids` (rising; empty: all of the row) the smallest set of the most probable with `share` of
+// `total`, their weight.
 void KeepNucleus(const WeighedLogits& row, double share, double total, std::vector<int32_t>* ids) {
   const double wanted = share * total, count = static_cast<double>(ids->empty() ? row.vocab : ids->size());
   // All that are lighter than this together weigh less than what may be left out, so none of them is needed.
   DropLighter(row, static_cast<float>((1 - share) * total / count * (1 - 1e-6)), ids);
   const Ladder ladder(row);
   double sum = 0;
-  const int last = ladder.Reach(*ids, wanted, &sum);
-  std::erase_if(*ids, [&](int32_t id) { return ladder.Step(id) > last; });
-  const auto border =
-      std::partition(ids->begin(), ids->end(), [&](int32_t id) { return ladder.Step(id) < last; });
-  std::sort(border, ids->end(), Before{row.logits});
-  auto end = border;
-  while (end != ids->end() && sum < wanted) sum += row.weights[*end++];
-  if (end == ids->begin()) ++end;
-  ids->erase(end, ids->end());
+  const int step = ladder.Reach(*ids, wanted, &sum);
+  std::vector<int32_t> border;
+  std::copy_if(ids->begin(), ids->end(), std::back_inserter(border),
+               [&](int32_t id) { return ladder.Step(id) == step; });
+  if (border.empty()) return;  // rounding: all of them are needed
+  const Before before{row.logits};
+  std::sort(border.begin(), border.end(), before);
+  size_t last = 0;
+  for (sum += row.weights[border[0]]; last + 1 < border.size() && sum < wanted;)
+    sum += row.weights[border[++last]];
+  std::erase_if(*ids, [&](int32_t id) { return before(border[last], id); });
 }
 
 }  // namespace
@@ -222,7 +225,6 @@ void FilterTokens(const WeighedLogits& row, const TokenFilter& filter, std::vect
   // The most probable one weighs 1.
   if (filter.min_p > 0) DropLighter(row, filter.min_p, ids);
   if (ids->empty()) AllIds(row.vocab, ids);
-  std::sort(ids->begin(), ids->end());
 }
 
 }  // namespace sluice::kernels
