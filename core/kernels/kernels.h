@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "core/base/thread_pool.h"
 #include "core/kernels/attention.h"
+#include "core/kernels/weight_memory.h"
 
 namespace sluice::kernels {
 
@@ -32,13 +33,15 @@ const std::string& KernelPath();
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  // `w` is row-major [out, in].
-  static PackedMatrix FromF32(const float* w, int64_t out, int64_t in);
-  static PackedMatrix FromBF16(const uint16_t* w, int64_t out, int64_t in);
+  // `w` is row-major [out, in]. The copy is taken from `memory`, or is memory of its own where that is null.
+  static PackedMatrix FromF32(const float* w, int64_t out, int64_t in, WeightMemory* memory = nullptr);
+  static PackedMatrix FromBF16(const uint16_t* w, int64_t out, int64_t in, WeightMemory* memory = nullptr);
   int64_t out() const { return out_; }
   int64_t in() const { return in_; }
   bool is_bf16() const { return is_bf16_; }
   const void* data() const { return data_.get(); }
+  // The weights [in] of one output as they were given: an embedding that is tied to the head is read so.
+  void ReadOutput(int64_t output, float* weights) const;
   int64_t panel_inputs() const { return panel_inputs_; }  // k of a panel with padding
   int64_t bytes() const;                                  // held in memory
 

@@ -27,11 +27,11 @@ std::shared_ptr<void> AlignedMemory(int64_t bytes) {
 // [panel][unit of k][16 outputs][width], a unit being `width` values of k: element (o, k) of row-major `w`,
 // or 0 where there is none. Taken in squares of 16 units, so that reads and writes are of whole cache lines.
 template <typename Value>
-std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in, int64_t width,
-                                 int64_t panel_inputs) {
+std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in, int64_t width, int64_t panel_inputs,
+                                 WeightMemory* from) {
   const int64_t panels = PanelsOf(out), square = 16 * width;
-  std::shared_ptr<void> memory =
-      AlignedMemory(panels * kPanel * panel_inputs * static_cast<int64_t>(sizeof(Value)));
+  const int64_t bytes = panels * kPanel * panel_inputs * static_cast<int64_t>(sizeof(Value));
+  std::shared_ptr<void> memory = from == nullptr ? AlignedMemory(bytes) : from->Take(bytes);
   for (int64_t p = 0; p < panels; ++p) {
     Value* panel = static_cast<Value*>(memory.get()) + p * kPanel * panel_inputs;
     const int64_t lanes = std::min(kPanel, out - p * kPanel);
@@ -51,23 +51,37 @@ std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in, int64_
 
 }  // namespace
 
-PackedMatrix PackedMatrix::FromF32(const float* w, int64_t out, int64_t in) {
+PackedMatrix PackedMatrix::FromF32(const float* w, int64_t out, int64_t in, WeightMemory* memory) {
   PackedMatrix m;
   m.out_ = out;
   m.in_ = m.panel_inputs_ = in;
-  m.data_ = Pack(w, out, in, 1, in);
+  m.data_ = Pack(w, out, in, 1, in, memory);
   return m;
 }
 
-PackedMatrix PackedMatrix::FromBF16(const uint16_t* w, int64_t out, int64_t in) {
+PackedMatrix PackedMatrix::FromBF16(const uint16_t* w, int64_t out, int64_t in, WeightMemory* memory) {
   const int64_t multiple = ActiveKernels().panel_inputs;
   PackedMatrix m;
   m.out_ = out;
   m.in_ = in;
   m.panel_inputs_ = (in + multiple - 1) / multiple * multiple;
   m.is_bf16_ = true;
-  m.data_ = Pack(w, out, in, 2, m.panel_inputs_);
+  m.data_ = Pack(w, out, in, 2, m.panel_inputs_, memory);
   return m;
+}
+
+void PackedMatrix::ReadOutput(int64_t output, float* weights) const {
+  const int64_t panel = output / kPanel * kPanel * panel_inputs_, lane = output % kPanel;
+  if (is_bf16_) {
+    const uint16_t* pairs = static_cast<const uint16_t*>(data_.get()) + panel + lane * 2;
+    for (int64_t k = 0; k < in_; ++k) {
+      const uint32_t bits = static_cast<uint32_t>(pairs[k / 2 * kPanel * 2 + k % 2]) << 16;
+      std::memcpy(weights + k, &bits, sizeof(bits));
+    }
+  } else {
+    const float* values = static_cast<const float*>(data_.get()) + panel + lane;
+    for (int64_t k = 0; k < in_; ++k) weights[k] = values[k * kPanel];
+  }
 }
 
 int64_t PackedMatrix::bytes() const {

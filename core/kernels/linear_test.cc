@@ -143,5 +143,45 @@ TEST(PackedMatrixTest, TakesTheMemoryOfItsValuesAndLittlePadding) {
   EXPECT_LE(PackedMatrix::FromBF16(w.data(), 17, 5).bytes(), 32 * 32 * 2);
 }
 
+TEST(PackedMatrixTest, GivesTheWeightsOfAnOutputBack) {
+  const int64_t out = 37, in = 53;  // neither whole panels nor whole pairs
+  std::vector<uint16_t> halves(out * in);
+  std::vector<float> floats(out * in);
+  for (int64_t i = 0; i < out * in; ++i) {
+    halves[i] = static_cast<uint16_t>(0x3f00 + i % 251);
+    const uint32_t bits = static_cast<uint32_t>(halves[i]) << 16;
+    std::memcpy(&floats[i], &bits, sizeof(bits));
+  }
+  WeightMemory memory;
+  for (const PackedMatrix& matrix :
+       {PackedMatrix::FromBF16(halves.data(), out, in), PackedMatrix::FromF32(floats.data(), out, in, &memory),
+        PackedMatrix::FromBF16(halves.data(), out, in, &memory)}) {
+    for (int64_t o = 0; o < out; ++o) {
+      std::vector<float> weights(in);
+      matrix.ReadOutput(o, weights.data());
+      EXPECT_EQ(weights, std::vector<float>(floats.begin() + o * in, floats.begin() + (o + 1) * in)) << o;
+    }
+  }
+}
+
+TEST(WeightMemoryTest, PiecesAreAlignedApartAndOutliveIt) {
+  std::vector<std::pair<std::shared_ptr<void>, int64_t>> pieces;
+  {
+    WeightMemory memory;
+    for (const int64_t bytes : {1, 64, 100'000, 5'000'000, 3, 40'000'000, 70'000}) {
+      pieces.emplace_back(memory.Take(bytes), bytes);
+    }
+  }
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(pieces[i].first.get()) % 64, 0u);
+    std::memset(pieces[i].first.get(), static_cast<int>(i + 1), pieces[i].second);
+  }
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const unsigned char* bytes = static_cast<const unsigned char*>(pieces[i].first.get());
+    EXPECT_EQ(bytes[0], i + 1);
+    EXPECT_EQ(bytes[pieces[i].second - 1], i + 1);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::kernels

@@ -78,7 +78,9 @@ void Decoder::ForwardSome(const DecoderWeights& weights, absl::Span<const Decode
   w.positions.clear();
   for (const DecoderRow& row : rows) w.positions.push_back(row.position);
   kernels::RopeCosSin(w.positions, weights.inverse_frequencies, weights.rope_amplitude, cos, sin);
-  for (int64_t r = 0; r < n; ++r) weights.Embed(rows[r].token, x + r * c.hidden);
+  ForRowRanges(pool_, n, 4 * c.hidden, [&](int64_t first, int64_t count) {
+    for (int64_t r = first; r < first + count; ++r) weights.Embed(rows[r].token, x + r * c.hidden);
+  });
   int64_t moe_layer = 0;
   for (int64_t l = 0; l < c.layers; ++l) {
     const LayerWeights& layer = weights.layers[l];

@@ -349,6 +349,16 @@ TEST(PackDecoderWeightsTest, RefusesWrongShapesTypesAndSizes) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(PackDecoderWeightsTest, ReleasesTensorsThatItAloneHolds) {
+  const ModelConfig config = TinyConfig({.tied = true});
+  TensorMap tensors = RandomTensors(config, 1);
+  std::vector<std::weak_ptr<const std::string>> bytes;
+  for (const auto& [name, tensor] : tensors) bytes.push_back(tensor.bytes);
+  const auto packed = PackDecoderWeights(config, std::move(tensors), DType::kF32);
+  ASSERT_TRUE(packed.ok());
+  for (const auto& tensor : bytes) EXPECT_TRUE(tensor.expired());
+}
+
 TEST(PackDecoderWeightsTest, NeverRoundsTheCorrectionBias) {
   const ModelConfig config = TinyConfig();
   const TensorMap tensors = RandomTensors(config, 1);

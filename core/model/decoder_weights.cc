@@ -68,30 +68,23 @@ class Packer {
   absl::Status Layer(int64_t layer, LayerWeights* out);
 
   // Without a copy when the checkpoint has the packing's type already.
-  PackedMatrix Pack(const HostTensor& tensor, int64_t rows, int64_t columns) const {
-    if (dtype_ == DType::kBF16) {
-      if (tensor.dtype == DType::kBF16) return PackedMatrix::FromBF16(tensor.bf16(), rows, columns);
-      const std::vector<float> values = ToFloats(tensor);
-      std::vector<uint16_t> rounded(values.size());
-      std::transform(values.begin(), values.end(), rounded.begin(), Bf16FromFloat);
-      return PackedMatrix::FromBF16(rounded.data(), rows, columns);
-    }
-    if (tensor.dtype == DType::kF32) return PackedMatrix::FromF32(tensor.f32(), rows, columns);
-    return PackedMatrix::FromF32(ToFloats(tensor).data(), rows, columns);
+  PackedMatrix Pack(const HostTensor& tensor, int64_t rows, int64_t columns) {
+    if (tensor.dtype != dtype_) return Pack(ToFloats(tensor), rows, columns);
+    return dtype_ == DType::kBF16 ? PackedMatrix::FromBF16(tensor.bf16(), rows, columns, &memory_)
+                                  : PackedMatrix::FromF32(tensor.f32(), rows, columns, &memory_);
+  }
+  PackedMatrix Pack(const std::vector<float>& values, int64_t rows, int64_t columns) {
+    if (dtype_ == DType::kF32) return PackedMatrix::FromF32(values.data(), rows, columns, &memory_);
+    std::vector<uint16_t> rounded(values.size());
+    std::transform(values.begin(), values.end(), rounded.begin(), Bf16FromFloat);
+    return PackedMatrix::FromBF16(rounded.data(), rows, columns, &memory_);
   }
 
   const ModelConfig& config_;
   TensorMap tensors_;
+  kernels::WeightMemory memory_;
   const DType dtype_;
 };
-
-// Rounded values are exact in either packing, so floats are rounded once and packed as the type asks.
-PackedMatrix PackFloats(const std::vector<float>& values, int64_t rows, int64_t columns, DType dtype) {
-  if (dtype == DType::kF32) return PackedMatrix::FromF32(values.data(), rows, columns);
-  std::vector<uint16_t> rounded(values.size());
-  std::transform(values.begin(), values.end(), rounded.begin(), Bf16FromFloat);
-  return PackedMatrix::FromBF16(rounded.data(), rows, columns);
-}
 
 absl::Status Packer::KvB(int64_t layer, LayerWeights* out) {
   const int64_t dn = config_.qk_nope_dim, dv = config_.v_dim, c = config_.kv_lora_rank;
@@ -104,9 +97,9 @@ absl::Status Packer::KvB(int64_t layer, LayerWeights* out) {
     for (int64_t d = 0; d < dn; ++d) {
       for (int64_t j = 0; j < c; ++j) turned[j * dn + d] = key[d * c + j];
     }
-    out->w_uk.push_back(PackFloats(turned, c, dn, dtype_));
+    out->w_uk.push_back(Pack(turned, c, dn));
     const float* value = values.data() + ValueRowOf(config_, h) * c;
-    out->w_uv.push_back(PackFloats(std::vector<float>(value, value + dv * c), dv, c, dtype_));
+    out->w_uv.push_back(Pack(std::vector<float>(value, value + dv * c), dv, c));
   }
   return absl::OkStatus();
 }
@@ -157,7 +150,8 @@ absl::Status Packer::Moe(int64_t layer, MoeWeights* out) {
   const MoeConfig& moe = config_.moe;
   SLUICE_ASSIGN_OR_RETURN(const HostTensor router,
                           Take(LayerTensor(layer, "mlp.gate.weight"), {moe.experts, config_.hidden}));
-  out->router = PackedMatrix::FromF32(RoundedFloats(router, dtype_).data(), moe.experts, config_.hidden);
+  out->router =
+      PackedMatrix::FromF32(RoundedFloats(router, dtype_).data(), moe.experts, config_.hidden, &memory_);
   if (moe.correction_bias) {
     SLUICE_ASSIGN_OR_RETURN(const HostTensor bias,
                             Take(LayerTensor(layer, "mlp.gate.e_score_correction_bias"), {moe.experts}));
@@ -198,24 +192,22 @@ absl::Status Packer::All(DecoderWeights* out) {
   SLUICE_RETURN_IF_ERROR(Vector("model.norm.weight", config_.hidden, &out->final_norm));
   SLUICE_ASSIGN_OR_RETURN(const HostTensor embedding,
                           Take("model.embed_tokens.weight", {config_.vocab, config_.hidden}));
+  if (config_.tied_embeddings) {
+    out->head = Pack(embedding, config_.vocab, config_.hidden);
+    return absl::OkStatus();
+  }
   out->embedding = embedding.dtype == dtype_
                        ? embedding
                        : TensorFromFloats(embedding.shape, ToFloats(embedding).data(), dtype_);
-  if (!config_.tied_embeddings) return Matrix("lm_head.weight", config_.vocab, config_.hidden, &out->head);
-  out->head = Pack(embedding, config_.vocab, config_.hidden);
-  return absl::OkStatus();
+  return Matrix("lm_head.weight", config_.vocab, config_.hidden, &out->head);
 }
 
-int64_t BytesOfMatrix(const PackedMatrix& m) {
-  return (m.out() + 15) / 16 * 16 * m.in() * (m.is_bf16() ? 2 : 4);
-}
-int64_t BytesOfMlp(const MlpWeights& mlp) {
-  return BytesOfMatrix(mlp.gate) + BytesOfMatrix(mlp.up) + BytesOfMatrix(mlp.down);
-}
+int64_t BytesOfMlp(const MlpWeights& mlp) { return mlp.gate.bytes() + mlp.up.bytes() + mlp.down.bytes(); }
 
 }  // namespace
 
 void DecoderWeights::Embed(int32_t token, float* x) const {
+  if (config.tied_embeddings) return head.ReadOutput(token, x);
   const int64_t first = token * config.hidden;
   for (int64_t i = 0; i < config.hidden; ++i) {
     x[i] = dtype == DType::kBF16 ? FloatFromBf16(embedding.bf16()[first + i]) : embedding.f32()[first + i];
@@ -292,14 +284,15 @@ absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackDecoderWeights(const M
 }
 
 int64_t PackedBytes(const DecoderWeights& weights) {
-  int64_t bytes = BytesOfMatrix(weights.head) + weights.embedding.elements() * BytesOf(weights.dtype);
+  int64_t bytes =
+      weights.head.bytes() + (weights.embedding.bytes == nullptr ? 0 : weights.embedding.bytes->size());
   for (const LayerWeights& layer : weights.layers) {
     for (const PackedMatrix* m :
          {&layer.q, &layer.k, &layer.v, &layer.q_a, &layer.q_b, &layer.kv_a, &layer.o, &layer.moe.router}) {
-      bytes += BytesOfMatrix(*m);
+      bytes += m->bytes();
     }
-    for (const PackedMatrix& m : layer.w_uk) bytes += BytesOfMatrix(m);
-    for (const PackedMatrix& m : layer.w_uv) bytes += BytesOfMatrix(m);
+    for (const PackedMatrix& m : layer.w_uk) bytes += m.bytes();
+    for (const PackedMatrix& m : layer.w_uv) bytes += m.bytes();
     bytes += BytesOfMlp(layer.mlp) + BytesOfMlp(layer.moe.shared);
     for (const MlpWeights& expert : layer.moe.experts) bytes += BytesOfMlp(expert);
   }

@@ -60,7 +60,7 @@ class DecoderWeights {
  public:
   ModelConfig config;
   DType dtype = DType::kBF16;
-  HostTensor embedding;  // [vocab, hidden] of `dtype`
+  HostTensor embedding;  // [vocab, hidden] of `dtype`; empty when tied: then the head holds it
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // [hidden]
   kernels::PackedMatrix head;     // [vocab, hidden]; of the embedding when tied

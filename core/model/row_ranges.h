@@ -12,7 +12,7 @@ namespace sluice {
 // woken: `floats` is what the body touches of one row. A row's result must not depend on its range.
 template <typename Body>
 void ForRowRanges(ThreadPool* pool, int64_t rows, int64_t floats, const Body& body) {
-  constexpr int64_t kWorthAThread = 50'000;  // floats, about 20 us of one core
+  constexpr int64_t kWorthAThread = 12'000;  // floats, a few us of one core
   const int64_t threads = pool == nullptr ? 1 : pool->threads();
   const int64_t parts = std::min({rows, 2 * threads, rows * floats / kWorthAThread});
   if (threads == 1 || parts < 2) {
