@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import template_cases  # noqa: E402
 import text_cases  # noqa: E402
 
 
@@ -17,6 +18,7 @@ def main():
     binary = os.path.join(os.path.dirname(sys.argv[1]), "tests", "core_text_parity_test")
     with tempfile.TemporaryDirectory() as folder:
         text_cases.write_tokenizers(folder, int(os.environ.get("COUNT", "150")))
+        template_cases.write_templates(folder)
         return subprocess.run([binary], env={**os.environ, "SLUICE_TEXT_CASES": folder}, check=False).returncode
 
 
