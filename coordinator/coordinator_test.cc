@@ -38,6 +38,9 @@ class RolloutPort final : public RolloutWorker {
     if (process_->dead) return absl::UnavailableError("connection refused");
     return process_->worker.Generate(request, cancel, on_trajectory);
   }
+  absl::Status Control(RolloutCommand command, absl::Time deadline) override {
+    return process_->worker.Control(command, deadline);
+  }
   absl::StatusOr<RolloutWorkerState> GetState() override { return process_->worker.GetState(); }
 
  private:

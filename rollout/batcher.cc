@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,13 +13,13 @@
 namespace sluice {
 
 Batcher::Batcher(BatcherOptions options, ThreadPool& pool, Clock& clock, EngineMetrics& metrics,
-                 std::function<std::shared_ptr<PolicyRun>()> served)
+                 std::function<ServedPolicy()> served)
     : options_(std::move(options)),
       pool_(pool),
       clock_(clock),
       metrics_(metrics),
       served_(std::move(served)),
-      blocks_(options_.backend, options_.cache_bytes) {}
+      streams_(options_.backend, options_.cache_bytes, options_.share_prefixes, metrics) {}
 
 void Batcher::Add(std::shared_ptr<RolloutGroup> group) {
   auto stream = std::make_unique<Stream>();
@@ -32,19 +33,31 @@ void Batcher::Add(std::shared_ptr<RolloutGroup> group) {
     group->unfinished = group->request.indices.size();
     for (size_t i = 0; i < group->request.indices.size(); ++i) stream->pending.push_back(i);
   }
-  waiting_[{group->ordinal, kPromptPlace}] = std::move(stream);
+  streams_.waiting()[{group->ordinal, kPromptPlace}] = std::move(stream);
   groups_[group->ordinal] = std::move(group);
+}
+
+void Batcher::Watch() {
+  EndExpired();
+  FollowSwap();
+  streams_.UpdateGauges();
 }
 
 void Batcher::Step() {
   EndExpired();
+  FollowSwap();
   Admit();
-  for (auto& [run, feeds] : BuildBatches()) RunBatch(*run, feeds);
+  BuildBatches();
+  for (Batch& batch : batches_) RunBatch(batch);
+  batches_.clear();
   ForkPrompts();
-  UpdateGauges();
+  streams_.UpdateGauges();
 }
 
+// ---- Groups ----
+
 void Batcher::EndExpired() {
+  if (groups_.empty()) return;
   const absl::Time now = clock_.Now();
   std::vector<std::pair<std::shared_ptr<RolloutGroup>, absl::Status>> ended;
   for (const auto& [ordinal, group] : groups_) {
@@ -59,17 +72,29 @@ void Batcher::EndExpired() {
   for (auto& [group, status] : ended) EndGroup(group, std::move(status));
 }
 
+absl::Time Batcher::next_deadline() const {
+  absl::Time out = absl::InfiniteFuture();
+  for (const auto& [ordinal, group] : groups_) out = std::min(out, group->request.deadline);
+  return out;
+}
+
 void Batcher::EndGroup(const std::shared_ptr<RolloutGroup>& group, absl::Status status) {
-  for (Streams* streams : {&running_, &waiting_}) {
-    streams->erase(streams->lower_bound({group->ordinal, 0}),
-                   streams->upper_bound({group->ordinal, kPromptPlace}));
+  const uint64_t ordinal = group->ordinal;
+  if (!status.ok() && group->request.progress_every_tokens > 0) {
+    for (Streams* streams : {&streams_.running(), &streams_.waiting()}) {
+      for (auto it = streams->lower_bound({ordinal, 0}); it != streams->end() && it->first.first == ordinal;
+           ++it) {
+        Stream& stream = *it->second;
+        if (stream.completion != nullptr && stream.completion->has_news()) HandOver(stream);
+      }
+    }
   }
+  streams_.EraseGroup(ordinal);
   if (group->kind == GroupKind::kSample) {
     for (size_t i = 0; i < group->unfinished; ++i) metrics_.CountRollout(FinishReason::kCancelled);
   }
   if (group->run != nullptr) group->version = group->run->policy->version;
   group->run = nullptr;
-  const uint64_t ordinal = group->ordinal;
   ended_.emplace_back(group, std::move(status));
   groups_.erase(ordinal);  // `group` may live there
 }
@@ -80,12 +105,13 @@ std::vector<std::pair<std::shared_ptr<RolloutGroup>, absl::Status>> Batcher::Tak
 
 void Batcher::FailAll(const absl::Status& status) {
   while (!groups_.empty()) EndGroup(groups_.begin()->second, status);
-  UpdateGauges();
+  streams_.UpdateGauges();
 }
 
-absl::Status Batcher::Pin(RolloutGroup& group) {
-  if (group.run != nullptr) return absl::OkStatus();
-  std::shared_ptr<PolicyRun> run = served_();
+// ---- Policies ----
+
+// Checks the group against the policy and makes it run on that.
+absl::Status Batcher::Pin(RolloutGroup& group, std::shared_ptr<PolicyRun> run) {
   if (run == nullptr || run->policy->job != group.request.job) {
     return absl::FailedPreconditionError(
         absl::StrCat("no policy of job \"", group.request.job, "\" is loaded"));
@@ -108,106 +134,160 @@ absl::Status Batcher::Pin(RolloutGroup& group) {
   return absl::OkStatus();
 }
 
-size_t Batcher::Weight(const Stream& stream) const {
-  return stream.kind == StreamKind::kPrompt ? stream.pending.size() : 1;
-}
-
-void Batcher::Admit() {
-  size_t taken = 0;
-  for (const auto& [age, stream] : running_) taken += Weight(*stream);
-  while (!waiting_.empty() && taken < static_cast<size_t>(options_.max_running_sequences)) {
-    const auto it = waiting_.begin();
-    Stream& stream = *it->second;
-    const std::shared_ptr<RolloutGroup> group = stream.group;
-    if (absl::Status status = Pin(*group); !status.ok()) {
+// Prefixes of another policy are dropped; groups that are to go on with the new one lose their caches, which
+// are computed again like prompts.
+void Batcher::FollowSwap() {
+  const ServedPolicy served = served_();
+  if (served.run == nullptr || served.run->ordinal == followed_) return;
+  followed_ = served.run->ordinal;
+  streams_.KeepPrefixesOf(followed_);
+  std::vector<std::shared_ptr<RolloutGroup>> moving;
+  for (const auto& [ordinal, group] : groups_) {
+    if (group->run != nullptr && group->run->ordinal < served.continue_from &&
+        group->run->policy->job == served.run->policy->job) {
+      moving.push_back(group);
+    }
+  }
+  for (const std::shared_ptr<RolloutGroup>& group : moving) {
+    if (absl::Status status = Pin(*group, served.run); !status.ok()) {
       EndGroup(group, std::move(status));
       continue;
     }
-    if (stream.cache == nullptr) {
-      stream.cache = std::make_unique<SequenceCache>(&blocks_, group->run->cache_shape());
+    for (Streams* streams : {&streams_.running(), &streams_.waiting()}) {
+      for (auto it = streams->lower_bound({group->ordinal, 0});
+           it != streams->end() && it->first.first == group->ordinal; ++it) {
+        streams_.Reset(*it->second);
+        // Its members will be sampled by the new policy alone; a member's own rows stay as it was routed.
+        if (it->second->kind == StreamKind::kPrompt) it->second->experts.clear();
+      }
     }
-    // A place is never taken from a running stream for a waiting one.
-    if (!stream.cache->Reserve(static_cast<int64_t>(stream.known.size()))) {
-      if (!running_.empty()) return;
+  }
+}
+
+// Members that another worker began wait as streams of their own.
+absl::Status Batcher::StartBegun(RolloutGroup& group) {
+  const auto prompt = streams_.waiting().find({group.ordinal, kPromptPlace});
+  std::vector<size_t>& pending = prompt->second->pending;
+  for (const Trajectory& begun : group.request.begun) {
+    if (begun.tokens.empty()) continue;
+    const auto at = std::find(group.request.indices.begin(), group.request.indices.end(), begun.key.index);
+    const size_t place = static_cast<size_t>(at - group.request.indices.begin());
+    std::unique_ptr<Stream> member = NewMember(*prompt->second, place);
+    SLUICE_RETURN_IF_ERROR(member->completion->TakeOver(begun));
+    member->known.insert(member->known.end(), begun.tokens.begin(), begun.tokens.end());
+    if (member->RoutedWidth() > 0) member->experts = begun.experts.ids;
+    pending.erase(std::find(pending.begin(), pending.end(), place));
+    if (member->completion->finish_reason() == FinishReason::kUnspecified) {
+      streams_.waiting()[{group.ordinal, place}] = std::move(member);
+    } else {
+      HandOver(*member);
+    }
+  }
+  if (pending.empty()) streams_.waiting().erase(prompt);
+  return absl::OkStatus();
+}
+
+void Batcher::Admit() {
+  Streams& running = streams_.running();
+  size_t taken = 0;
+  for (const auto& [age, stream] : running) taken += stream->weight();
+  while (!streams_.waiting().empty() && taken < static_cast<size_t>(options_.max_running_sequences)) {
+    auto it = streams_.waiting().begin();
+    const std::shared_ptr<RolloutGroup> group = it->second->group;
+    if (group->run == nullptr) {
+      absl::Status status = Pin(*group, served_().run);
+      if (status.ok() && group->kind == GroupKind::kSample) status = StartBegun(*group);
+      if (!status.ok() || group->unfinished == 0) {
+        EndGroup(group, std::move(status));
+        continue;
+      }
+      it = streams_.waiting().begin();  // may be a begun member now
+    }
+    const size_t weight = it->second->weight();
+    if (streams_.Start(it)) {
+      taken += weight;
+    } else if (!running.empty()) {
+      return;
+    } else {
       // Within the limit (Pin), and nothing holds a block: the device itself has no memory left.
       EndGroup(group, absl::ResourceExhaustedError(absl::StrCat(
-                          "the device has no memory left for a sequence of ", stream.known.size(),
+                          "the device has no memory left for a sequence of ", it->second->known.size(),
                           " positions; give the worker fewer cache bytes or a smaller model")));
-      continue;
     }
-    taken += Weight(stream);
-    running_.insert(waiting_.extract(it));
   }
 }
 
-bool Batcher::MakeRoom(Streams::iterator it, int64_t positions) {
-  while (!it->second->cache->Reserve(positions)) {
-    const auto youngest = std::prev(running_.end());
-    if (youngest == it) return false;
-    Preempt(youngest);
+// ---- One step ----
+
+std::vector<Batcher::Feed>& Batcher::FeedsOf(const std::shared_ptr<PolicyRun>& run) {
+  for (Batch& batch : batches_) {
+    if (batch.run == run) return batch.feeds;
   }
-  return true;
+  batches_.push_back({run, {}});
+  return batches_.back().feeds;
 }
 
-void Batcher::ResetCache(Stream& stream) {
-  stream.cache->Clear();
-  stream.cached = 0;
-  stream.logits.clear();
-  if (stream.kind == StreamKind::kScore) stream.group->scores.clear();
-}
-
-void Batcher::Preempt(Streams::iterator it) {
-  ResetCache(*it->second);
-  waiting_.insert(running_.extract(it));
-  metrics_.preemptions.Increment();
-}
-
-std::vector<std::pair<PolicyRun*, std::vector<Batcher::Feed>>> Batcher::BuildBatches() {
-  std::vector<std::pair<PolicyRun*, std::vector<Feed>>> out;
+// Decoding streams take one row each, the others share the budget, older ones first. Of streams that lack the
+// same prompt one computes it, the others take its blocks.
+void Batcher::BuildBatches() {
+  Streams& running = streams_.running();
   int64_t budget = options_.prefill_chunk_tokens;
-  for (auto it = running_.begin(); it != running_.end();) {
+  const RolloutGroup* prompt_of = nullptr;  // whose prompt an older stream computes in this step
+  for (auto it = running.begin(); it != running.end();) {
     Stream& stream = *it->second;
     const auto here = it++;
     const bool decodes = stream.kind == StreamKind::kMember && stream.remaining() == 1;
+    if (!decodes) {
+      streams_.TakePrefix(stream);
+      if (streams_.LacksPrompt(stream)) {
+        if (prompt_of == stream.group.get() && stream.cached % kernels::kBlockTokens == 0) continue;
+        prompt_of = stream.group.get();
+      }
+    }
     const int64_t count = decodes ? 1 : std::min(stream.remaining(), budget);
-    if (count == 0 && stream.kind != StreamKind::kScore) continue;
-    if (count == 0 && stream.remaining() > 0) continue;
-    if (!MakeRoom(here, stream.cached + count)) {
-      Preempt(here);  // the youngest of all: what follows `here` is nothing
+    // A stream without tokens to feed has been computed, or is a score of a single token, which only ends.
+    if (count == 0 && (stream.kind != StreamKind::kScore || stream.remaining() > 0)) continue;
+    if (!streams_.MakeRoom(here, stream.cached + count)) {
+      streams_.Preempt(here);  // the youngest of all: what follows `here` is nothing
       break;
     }
     it = std::next(here);  // the one after may have been preempted
     if (!decodes) budget -= count;
-    PolicyRun* run = stream.group->run.get();
-    auto batch = std::find_if(out.begin(), out.end(), [&](const auto& b) { return b.first == run; });
-    if (batch == out.end()) batch = out.insert(out.end(), {run, {}});
-    batch->second.push_back({here->first, &stream, count});
+    FeedsOf(stream.group->run).push_back({here->first, &stream, count});
   }
-  return out;
 }
 
-void Batcher::RunBatch(PolicyRun& run, std::vector<Feed>& feeds) {
-  // Keeps the policy alive while its last group may end.
-  const std::shared_ptr<PolicyRun> pin = feeds.front().stream->group->run;
-  std::vector<DecoderRow> rows;
+void Batcher::BuildRows(const std::vector<Feed>& feeds) {
+  rows_.clear();
   for (const Feed& feed : feeds) {
-    const Stream& stream = *feed.stream;
-    for (int64_t p = stream.cached; p < stream.cached + feed.count; ++p) {
-      rows.push_back({stream.known[static_cast<size_t>(p)], static_cast<int32_t>(p), stream.cache->table()});
+    Stream& stream = *feed.stream;
+    const int64_t end = stream.cached + feed.count, width = stream.RoutedWidth();
+    const int64_t recorded = width > 0 ? static_cast<int64_t>(stream.experts.size()) / width : end;
+    if (recorded < end) stream.experts.resize(static_cast<size_t>(end * width));
+    for (int64_t p = stream.cached; p < end; ++p) {
+      uint16_t* experts = p < recorded ? nullptr : stream.experts.data() + p * width;
+      rows_.push_back(
+          {stream.known[static_cast<size_t>(p)], static_cast<int32_t>(p), stream.cache->table(), experts});
     }
     const int64_t given = static_cast<int64_t>(stream.group->request.prompt_tokens.size());
-    const int64_t prefilled = feed.count == 1 && stream.cached >= given ? 0 : feed.count;
-    if (prefilled > 0) metrics_.prompt_tokens.Increment(static_cast<double>(prefilled));
+    const bool prefills = feed.count > 1 || stream.cached < given;
+    if (prefills) metrics_.prompt_tokens.Increment(static_cast<double>(feed.count));
   }
-  const size_t hidden = static_cast<size_t>(run.policy->config.hidden);
-  hidden_.resize(rows.size() * hidden);  // [rows, hidden]
+}
+
+void Batcher::RunBatch(Batch& batch) {
+  BuildRows(batch.feeds);
+  hidden_.resize(rows_.size() * static_cast<size_t>(batch.run->policy->config.hidden));  // [rows, hidden]
   absl::Status status;
-  if (!rows.empty()) status = run.decoder->Forward(rows, hidden_.data());
-  std::vector<WantedRow> wanted = WantedRows(feeds);
-  if (status.ok()) status = ComputeRows(run, wanted);
-  if (!status.ok()) return EndGroupsOf(feeds, status);
-  for (Feed& feed : feeds) feed.stream->cached += feed.count;
-  ApplyRows(wanted);
+  if (!rows_.empty()) status = batch.run->decoder->Forward(rows_, hidden_.data());
+  FindWanted(batch.feeds);
+  if (status.ok()) status = ComputeWanted(*batch.run);
+  if (!status.ok()) return EndGroupsOf(batch.feeds, status);
+  for (Feed& feed : batch.feeds) {
+    feed.stream->cached += feed.count;
+    streams_.KeepPrefix(*feed.stream);
+  }
+  ApplyWanted();
 }
 
 void Batcher::EndGroupsOf(const std::vector<Feed>& feeds, const absl::Status& status) {
@@ -216,41 +296,42 @@ void Batcher::EndGroupsOf(const std::vector<Feed>& feeds, const absl::Status& st
   for (const auto& [ordinal, group] : groups) EndGroup(group, status);
 }
 
-std::vector<Batcher::WantedRow> Batcher::WantedRows(std::vector<Feed>& feeds) const {
-  std::vector<WantedRow> out;
+void Batcher::FindWanted(std::vector<Feed>& feeds) {
+  wanted_.clear();
   int64_t row = 0;
   for (Feed& feed : feeds) {
     const Stream& stream = *feed.stream;
     if (stream.kind == StreamKind::kScore) {
-      for (int64_t i = 0; i < feed.count; ++i) out.push_back({&feed, row + i, stream.cached + i});
+      for (int64_t i = 0; i < feed.count; ++i) wanted_.push_back({&feed, row + i, stream.cached + i});
       // Nothing to score in a single token: one entry that only ends the stream.
-      if (stream.known.empty()) out.push_back({&feed, -1, -1});
+      if (stream.known.empty()) wanted_.push_back({&feed, -1, -1});
     } else if (stream.remaining() == feed.count) {
-      out.push_back({&feed, row + feed.count - 1, stream.cached + feed.count - 1});
+      wanted_.push_back({&feed, row + feed.count - 1, stream.cached + feed.count - 1});
     }
     row += feed.count;
   }
-  return out;
 }
 
-// Logits in portions, so that their memory stays small whatever the batch.
-absl::Status Batcher::ComputeRows(PolicyRun& run, std::vector<WantedRow>& wanted) {
-  constexpr size_t kPortion = 32;
+// Logits in portions of bounded memory, but as many rows at once as that allows: each portion reads the whole
+// head.
+absl::Status Batcher::ComputeWanted(PolicyRun& run) {
+  constexpr size_t kPortionBytes = size_t{48} << 20;
   const size_t hidden = static_cast<size_t>(run.policy->config.hidden);
   const size_t vocab = static_cast<size_t>(run.policy->config.vocab);
-  for (size_t begin = 0; begin < wanted.size(); begin += kPortion) {
-    const size_t count = std::min(kPortion, wanted.size() - begin);
+  const size_t portion = std::max<size_t>(kPortionBytes / (vocab * sizeof(float)), 16);
+  for (size_t begin = 0; begin < wanted_.size(); begin += portion) {
+    const size_t count = std::min(portion, wanted_.size() - begin);
     picked_.assign(count * hidden, 0.0f);  // [count, hidden]
     logits_.resize(count * vocab);         // [count, vocab]
     for (size_t i = 0; i < count; ++i) {
-      const int64_t row = wanted[begin + i].row;
+      const int64_t row = wanted_[begin + i].row;
       if (row >= 0) {
         std::copy_n(hidden_.data() + static_cast<size_t>(row) * hidden, hidden, picked_.data() + i * hidden);
       }
     }
     SLUICE_RETURN_IF_ERROR(run.decoder->Logits(picked_.data(), static_cast<int64_t>(count), logits_.data()));
     pool_.ParallelFor(static_cast<int64_t>(count), [&](int64_t i) {
-      WantedRow& row = wanted[begin + static_cast<size_t>(i)];
+      WantedRow& row = wanted_[begin + static_cast<size_t>(i)];
       if (row.row >= 0) ComputeRow(logits_.data() + static_cast<size_t>(i) * vocab, row);
     });
   }
@@ -264,107 +345,95 @@ void Batcher::ComputeRow(const float* logits, WantedRow& wanted) const {
   if (stream.kind == StreamKind::kPrompt) {
     stream.logits.assign(row.begin(), row.end());
   } else if (stream.kind == StreamKind::kMember) {
-    wanted.result = Sample(stream, row);
+    wanted.result = stream.completion->Sample(row);
   } else {
     const int32_t target = stream.group->request.prompt_tokens[static_cast<size_t>(wanted.position) + 1];
-    wanted.result = SampledToken{target, kernels::LogSoftmaxAt(logits, vocab, target, 1.0f, nullptr), 0};
+    wanted.result = SampledToken{target, kernels::LogSoftmaxAt(logits, vocab, target, 1.0f, nullptr), 0, {}};
     if (!std::isfinite(wanted.result->raw_logprob)) {
       wanted.result = absl::InternalError("the logits are not finite: the policy's weights are not usable");
     }
   }
 }
 
-void Batcher::ApplyRows(std::vector<WantedRow>& wanted) {
+void Batcher::ApplyWanted() {
   std::vector<std::pair<std::shared_ptr<RolloutGroup>, absl::Status>> ended;
-  std::vector<Age> finished;
-  for (WantedRow& row : wanted) {
+  for (WantedRow& row : wanted_) {
     Stream& stream = *row.feed->stream;
     if (!row.result.ok()) {
       ended.emplace_back(stream.group, row.result.status());
     } else if (stream.kind == StreamKind::kScore) {
       if (row.row >= 0) stream.group->scores.push_back(row.result->raw_logprob);
-      if (stream.group->scores.size() == stream.known.size())
+      if (stream.group->scores.size() == stream.known.size()) {
         ended.emplace_back(stream.group, absl::OkStatus());
+      }
     } else if (stream.kind == StreamKind::kMember && AddToken(stream, *row.result)) {
-      finished.push_back(row.feed->age);
       if (stream.group->unfinished == 0) ended.emplace_back(stream.group, absl::OkStatus());
+      streams_.running().erase(row.feed->age);  // its blocks are free at once
     }
   }
-  for (const Age& age : finished) running_.erase(age);
   for (auto& [group, status] : ended) {
     if (groups_.count(group->ordinal) > 0) EndGroup(group, std::move(status));
   }
 }
 
-absl::StatusOr<SampledToken> Batcher::Sample(const Stream& member, absl::Span<const float> logits) const {
-  const RolloutRequest& request = member.group->request;
-  const float uniform = UniformAt(request.seed, request.domain, request.draw, request.indices[member.place],
-                                  static_cast<uint32_t>(member.raw_logprobs.size()));
-  return SampleToken(logits, request.sampling, uniform);
-}
-
 bool Batcher::AddToken(Stream& member, const SampledToken& sampled) {
-  const SamplingParams& params = member.group->request.sampling;
-  const std::vector<int32_t>& eos = member.group->run->policy->config.eos_token_ids;
+  Completion& completion = *member.completion;
+  completion.Add(sampled, *member.group->run->policy, options_.backend->kernel_path());
   member.known.push_back(sampled.token);
-  member.raw_logprobs.push_back(sampled.raw_logprob);
-  member.processed_logprobs.push_back(sampled.processed_logprob);
   metrics_.tokens_generated.Increment();
-  const auto contains = [&](const std::vector<int32_t>& ids) {
-    return std::find(ids.begin(), ids.end(), sampled.token) != ids.end();
-  };
-  const bool stop_text = member.text->Append(sampled.token);
-  const bool stop_token = contains(params.stop_token_ids) || (!params.ignore_eos && contains(eos));
-  if (stop_token || stop_text) {
-    HandOver(member, FinishReason::kStop, stop_token);
-  } else if (member.raw_logprobs.size() == static_cast<size_t>(params.max_new_tokens)) {
-    HandOver(member, FinishReason::kLength, false);
+  const absl::Time now = absl::Now();
+  if (completion.last_token_time == absl::InfinitePast()) {
+    metrics_.first_token_seconds.Observe(absl::ToDoubleSeconds(now - member.group->arrival));
   } else {
-    return false;
+    metrics_.token_seconds.Observe(absl::ToDoubleSeconds(now - completion.last_token_time));
   }
-  return true;
+  completion.last_token_time = now;
+  const bool ended = completion.finish_reason() != FinishReason::kUnspecified;
+  if (ended || completion.progress_due()) HandOver(member);
+  return ended;
 }
 
-void Batcher::HandOver(Stream& member, FinishReason reason, bool drop_last_from_text) {
+// What there is of a completion, the whole of it when it has ended.
+void Batcher::HandOver(Stream& member) {
   RolloutGroup& group = *member.group;
-  const LoadedPolicy& policy = *group.run->policy;
-  Trajectory out;
-  out.key = {group.request.draw, group.request.indices[member.place]};
-  out.tokens.assign(member.known.begin() + static_cast<int64_t>(group.request.prompt_tokens.size()),
-                    member.known.end());
-  out.raw_logprobs = std::move(member.raw_logprobs);
-  out.processed_logprobs = std::move(member.processed_logprobs);
-  out.spans = {{0, static_cast<int32_t>(out.tokens.size()), policy.version, policy.manifest_hash,
-                options_.backend->kernel_path()}};
-  out.finish_reason = reason;
-  out.text = member.text->Text(drop_last_from_text);
+  Trajectory out = member.completion->Report();
   out.worker = options_.worker;
-  out.attempt = group.request.attempt;
-  metrics_.CountRollout(reason);
-  --group.unfinished;
+  if (const int64_t width = member.RoutedWidth(); width > 0) {
+    const MoeConfig& moe = group.run->policy->config.moe;
+    // Of a begun completion that had ended there is nothing to compute.
+    const size_t fed = static_cast<size_t>(width) * (member.known.size() - 1);
+    out.experts = {static_cast<int32_t>(width) / moe.experts_per_token,
+                   moe.experts_per_token,
+                   {member.experts.begin(),
+                    member.experts.begin() + static_cast<int64_t>(std::min(fed, member.experts.size()))}};
+  }
+  if (out.finish_reason != FinishReason::kUnspecified) {
+    metrics_.CountRollout(out.finish_reason);
+    --group.unfinished;
+  }
   group.HandOver(std::move(out));
 }
 
-std::unique_ptr<Batcher::Stream> Batcher::NewMember(const Stream& prompt, size_t place) {
+// ---- Prompts shared by a group ----
+
+std::unique_ptr<Stream> Batcher::NewMember(const Stream& prompt, size_t place) {
   auto member = std::make_unique<Stream>();
   member->kind = StreamKind::kMember;
   member->group = prompt.group;
-  member->place = place;
+  member->completion = std::make_unique<Completion>(prompt.group->request, place, *prompt.group->run->policy);
   member->known = prompt.known;
-  member->cached = prompt.cached;
-  member->cache = std::make_unique<SequenceCache>(&blocks_, prompt.group->run->cache_shape());
-  member->text = std::make_unique<CompletionText>(prompt.group->run->policy->tokenizer.get(),
-                                                  &prompt.group->request.sampling.stop);
   return member;
 }
 
-bool Batcher::HasRunningMember(const RolloutGroup& group) const {
-  const auto it = running_.lower_bound({group.ordinal, 0});
-  return it != running_.end() && it->first.first == group.ordinal && it->first.second != kPromptPlace;
+bool Batcher::HasRunningMember(const RolloutGroup& group) {
+  const auto it = streams_.running().lower_bound({group.ordinal, 0});
+  return it != streams_.running().end() && it->first.first == group.ordinal &&
+         it->first.second != kPromptPlace;
 }
 
 void Batcher::ForkPrompts() {
-  for (auto it = running_.begin(); it != running_.end();) {
+  Streams& running = streams_.running();
+  for (auto it = running.begin(); it != running.end();) {
     it = it->second->logits.empty() ? std::next(it) : ForkPrompt(it);
   }
 }
@@ -372,64 +441,51 @@ void Batcher::ForkPrompts() {
 // Starts as many members of a computed prompt as there are places and blocks for. The last member takes the
 // prompt's cache over. So does the first where the blocks do not suffice for two: the others wait and compute
 // the prompt again.
-Batcher::Streams::iterator Batcher::ForkPrompt(Streams::iterator it) {
+Streams::iterator Batcher::ForkPrompt(Streams::iterator it) {
+  Streams& running = streams_.running();
   Stream& prompt = *it->second;
   const std::shared_ptr<RolloutGroup> group = prompt.group;
   while (!prompt.pending.empty()) {
     if (running_sequences() >= options_.max_running_sequences) return std::next(it);
     const size_t place = prompt.pending.front();
     std::unique_ptr<Stream> member = NewMember(prompt, place);
-    const absl::StatusOr<SampledToken> sampled = Sample(*member, prompt.logits);
+    const absl::StatusOr<SampledToken> sampled = member->completion->Sample(prompt.logits);
     if (!sampled.ok()) {
       const Age age = it->first;
       EndGroup(group, sampled.status());
-      return running_.upper_bound(age);
+      return running.upper_bound(age);
     }
     const bool last = prompt.pending.size() == 1;
     bool moved = last || !options_.share_prefixes;
+    member->cache = std::make_unique<SequenceCache>(streams_.blocks(), group->run->cache_shape());
     if (!moved && !member->cache->Fork(*prompt.cache, prompt.cached)) {
       if (HasRunningMember(*group)) return std::next(it);  // its end makes room
       moved = true;
     }
+    member->cached = prompt.cached;
+    member->chained = prompt.chained;
+    member->node = prompt.node;
+    member->experts = prompt.experts;
     prompt.pending.erase(prompt.pending.begin());
     const bool ended = AddToken(*member, *sampled);
     if (moved && !ended) {
       std::swap(member->cache, prompt.cache);
       if (!last) {
-        ResetCache(prompt);
+        streams_.Reset(prompt);
         const auto next = std::next(it);
-        waiting_.insert(running_.extract(it));
-        running_[{group->ordinal, place}] = std::move(member);
+        streams_.waiting().insert(running.extract(it));
+        running[{group->ordinal, place}] = std::move(member);
         return next;
       }
     }
-    if (!ended) running_[{group->ordinal, place}] = std::move(member);
+    if (!ended) running[{group->ordinal, place}] = std::move(member);
   }
-  const auto next = running_.erase(it);
+  const auto next = running.erase(it);
   if (group->unfinished == 0) {
     EndGroup(group, absl::OkStatus());
-    return running_.upper_bound({group->ordinal, kPromptPlace});
+    return running.upper_bound({group->ordinal, kPromptPlace});
   }
   return next;
-}
-
-int32_t Batcher::running_sequences() const {
-  return static_cast<int32_t>(std::count_if(running_.begin(), running_.end(), [](const auto& entry) {
-    return entry.second->kind != StreamKind::kPrompt;
-  }));
-}
-
-int32_t Batcher::queued_sequences() const {
-  size_t out = 0;
-  for (const auto& [age, stream] : waiting_) out += Weight(*stream);
-  for (const auto& [age, stream] : running_) out += stream->kind == StreamKind::kPrompt ? Weight(*stream) : 0;
-  return static_cast<int32_t>(out);
-}
-
-void Batcher::UpdateGauges() {
-  metrics_.sequences_running.Set(running_sequences());
-  metrics_.sequences_queued.Set(queued_sequences());
-  metrics_.cache_blocks_used.Set(static_cast<double>(blocks_.used_blocks()));
 }
 
 }  // namespace sluice

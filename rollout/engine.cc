@@ -1,6 +1,7 @@
 #include "rollout/engine.h"
 
 #include <algorithm>
+#include <stop_token>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -65,28 +66,46 @@ void Engine::Shutdown() {
 
 void Engine::Work() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return stop_ || !arrived_.empty() || !batcher_idle_;
+    return stop_ || woken_ || aborts_wanted_ != aborts_done_ || !arrived_.empty() ||
+           (!paused_ && !batcher_idle_);
   };
+  bool paused = false;
   while (true) {
+    uint64_t aborts = 0;
+    bool aborting = false;
+    // While paused only the calls' deadlines pass. They are the batcher's of the pass before, which a pause,
+    // like an arrival, brings about.
+    absl::Duration patience = absl::InfiniteDuration();
+    if (paused) patience = batcher_.next_deadline() - clock_.Now() + absl::Milliseconds(1);
     {
       absl::MutexLock lock(&mu_);
-      mu_.Await(absl::Condition(&has_work));
+      mu_.AwaitWithTimeout(absl::Condition(&has_work), patience);
       for (std::shared_ptr<RolloutGroup>& group : arrived_) batcher_.Add(std::move(group));
       arrived_.clear();
       arrived_sequences_ = 0;
       queued_ = batcher_.queued_sequences();
+      paused = paused_;
+      aborts = aborts_wanted_;
+      woken_ = false;
       if (stop_) break;
+      stepping_ = true;
+      aborting = aborts != aborts_done_;
     }
+    if (aborting) batcher_.FailAll(absl::AbortedError("the worker was told to abort its calls"));
     const absl::Time start = absl::Now();
-    batcher_.Step();
-    metrics_.step_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
-    FinishStep();
+    if (paused) {
+      batcher_.Watch();
+    } else {
+      batcher_.Step();
+      metrics_.step_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
+    }
+    FinishStep(aborts);
   }
   batcher_.FailAll(absl::CancelledError("the worker shuts down"));
-  FinishStep();
+  FinishStep(0);
 }
 
-void Engine::FinishStep() {
+void Engine::FinishStep(uint64_t aborts) {
   {
     absl::MutexLock lock(&mu_);
     batcher_idle_ = batcher_.idle();
@@ -94,21 +113,29 @@ void Engine::FinishStep() {
     queued_ = batcher_.queued_sequences();
   }
   for (auto& [group, status] : batcher_.TakeEnded()) group->End(std::move(status));
+  absl::MutexLock lock(&mu_);
+  stepping_ = false;
+  aborts_done_ = std::max(aborts_done_, aborts);
 }
 
-std::shared_ptr<PolicyRun> Engine::served() const {
+void Engine::Wake() {
+  absl::MutexLock lock(&mu_);
+  woken_ = true;
+}
+
+ServedPolicy Engine::served() const {
   absl::MutexLock lock(&mu_);
   return served_;
 }
 
 PolicyHandle Engine::policy() const {
-  const std::shared_ptr<PolicyRun> run = served();
+  const std::shared_ptr<PolicyRun> run = served().run;
   return run == nullptr ? nullptr : run->policy;
 }
 
 // ---- Policies ----
 
-absl::Status Engine::LoadPolicy(const PolicyRef& policy, SwapMode /*mode*/, absl::Time deadline) {
+absl::Status Engine::LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) {
   if (policy.job.empty()) return absl::InvalidArgumentError("policy.job is empty");
   if (policy.version < 0) return absl::InvalidArgumentError("policy.policy_version is negative");
   if (policy.manifest_hash.size() != 64) {
@@ -121,7 +148,7 @@ absl::Status Engine::LoadPolicy(const PolicyRef& policy, SwapMode /*mode*/, absl
   absl::Cleanup end_load = [this] { EndLoad(); };
   SLUICE_RETURN_IF_ERROR(CheckOrder(policy, &served));  // another load may have been first
   if (served) return absl::OkStatus();
-  return FetchAndServe(policy, deadline);
+  return FetchAndServe(policy, mode, deadline);
 }
 
 absl::Status Engine::CheckOrder(const PolicyRef& policy, bool* served) const {
@@ -159,44 +186,51 @@ void Engine::EndLoad() {
   loading_ = false;
 }
 
-absl::Status Engine::FetchAndServe(const PolicyRef& policy, absl::Time deadline) {
+absl::Status Engine::FetchAndServe(const PolicyRef& policy, SwapMode mode, absl::Time deadline) {
   if (options_.open_channel == nullptr) {
     return absl::FailedPreconditionError("this worker was started without a way to fetch policies");
   }
   const absl::Time start = absl::Now();
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<WeightChannel> channel, options_.open_channel(policy.source));
-  SLUICE_ASSIGN_OR_RETURN(const FetchedPolicy fetched,
+  SLUICE_ASSIGN_OR_RETURN(FetchedPolicy fetched,
                           FetchPolicy(*channel, policy, deadline, FetchLimits(), clock_));
   metrics_.weight_sync_bytes.Increment(static_cast<double>(fetched.bytes));
-  SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle, MakePolicy(policy, fetched.files, fetched.tensors,
+  SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle, MakePolicy(policy, fetched.files, std::move(fetched.tensors),
                                                           {*backend_, options_.dtype}, this->policy().get()));
-  Serve(std::move(handle));
+  Serve(std::move(handle), mode);
   metrics_.weight_sync_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
   return absl::OkStatus();
 }
 
 absl::Status Engine::LoadDirectory(const std::string& path, std::optional<DType> dtype) {
-  SLUICE_ASSIGN_OR_RETURN(const ModelDirectory model, ReadModelDirectory(path));
+  SLUICE_ASSIGN_OR_RETURN(ModelDirectory model, ReadModelDirectory(path));
   SLUICE_ASSIGN_OR_RETURN(const std::string manifest,
                           BuildManifest(kLocalJob, 0, kNoPolicyVersion, model.tensors, model.files));
   const PolicyRef ref = {kLocalJob, 0, ManifestHash(manifest), path};
   SLUICE_ASSIGN_OR_RETURN(
       PolicyHandle handle,
-      MakePolicy(ref, model.files, model.tensors, {*backend_, dtype.has_value() ? dtype : options_.dtype},
-                 policy().get()));
-  Serve(std::move(handle));
+      MakePolicy(ref, model.files, std::move(model.tensors),
+                 {*backend_, dtype.has_value() ? dtype : options_.dtype}, policy().get()));
+  Serve(std::move(handle), SwapMode::kFinish);
   return absl::OkStatus();
 }
 
-void Engine::Serve(PolicyHandle policy) {
+void Engine::Serve(PolicyHandle policy, SwapMode mode) {
   LogInfo("policy_served",
           {{"job", policy->job}, {"policy_version", policy->version}, {"manifest", policy->manifest_hash}});
+  uint64_t ordinal = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    ordinal = next_run_++;
+  }
   // Shared with the groups that start on it.
-  auto run = std::make_shared<PolicyRun>(std::move(policy), next_run_++, *backend_, &pool_);
+  auto run = std::make_shared<PolicyRun>(std::move(policy), ordinal, *backend_, &pool_);
   metrics_.cache_blocks_capacity.Set(static_cast<double>(options_.cache_bytes / run->block_bytes()));
   metrics_.policy_version.Set(static_cast<double>(run->policy->version));
   absl::MutexLock lock(&mu_);
-  served_.swap(run);  // the old one, if nothing runs on it, is freed after the lock
+  served_.run.swap(run);  // the old one, if nothing runs on it, is freed after the lock
+  if (mode == SwapMode::kContinue) served_.continue_from = ordinal;
+  woken_ = true;  // what is kept of the old one goes at once
 }
 
 // ---- Calls ----
@@ -216,6 +250,7 @@ absl::Status Engine::Enqueue(const std::shared_ptr<RolloutGroup>& group) {
   SLUICE_RETURN_IF_ERROR(Check(*group));
   absl::MutexLock lock(&mu_);
   if (stop_) return absl::CancelledError("the worker shuts down");
+  if (draining_) return absl::UnavailableError("the worker is being drained and takes no new calls");
   // A group larger than the queue is taken when nothing waits: else it could never run.
   const size_t waiting = arrived_sequences_ + static_cast<size_t>(queued_);
   if (waiting > 0 && waiting + group->sequences() > static_cast<size_t>(options_.max_queued_sequences)) {
@@ -224,6 +259,7 @@ absl::Status Engine::Enqueue(const std::shared_ptr<RolloutGroup>& group) {
                                                      options_.max_queued_sequences));
   }
   group->ordinal = next_ordinal_++;
+  group->arrival = absl::Now();
   arrived_sequences_ += group->sequences();
   arrived_.push_back(group);
   return absl::OkStatus();
@@ -236,19 +272,20 @@ absl::Status Engine::Generate(const RolloutRequest& request, const CancelToken& 
   group->request = request;
   group->cancel = cancel;
   SLUICE_RETURN_IF_ERROR(Enqueue(group));
-  const auto news = [&group]() { return group->done || !group->finished.empty(); };
+  const std::stop_callback on_cancel(cancel.stop_token(), [this] { Wake(); });
+  const auto news = [&group]() { return group->done || !group->ready.empty(); };
   while (true) {
-    std::deque<Trajectory> finished;
+    std::deque<Trajectory> ready;
     absl::Status status;
     bool done = false;
     {
       absl::MutexLock lock(&group->mu);
       group->mu.Await(absl::Condition(&news));  // bounded by the deadline, which the engine's thread watches
-      finished.swap(group->finished);
+      ready.swap(group->ready);
       done = group->done;
       status = group->status;
     }
-    for (Trajectory& trajectory : finished) on_trajectory(std::move(trajectory));
+    for (Trajectory& trajectory : ready) on_trajectory(std::move(trajectory));
     if (done) return status;
   }
 }
@@ -262,19 +299,62 @@ absl::StatusOr<TokenScores> Engine::ScoreTokens(const JobId& job, const std::vec
   group->request.deadline = deadline;
   group->cancel = cancel;
   SLUICE_RETURN_IF_ERROR(Enqueue(group));
+  const std::stop_callback on_cancel(cancel.stop_token(), [this] { Wake(); });
   absl::MutexLock lock(&group->mu);
   group->mu.Await(absl::Condition(&group->done));
   if (!group->status.ok()) return group->status;
   return TokenScores{group->scores, group->version};
 }
 
+// ---- Commands ----
+
+absl::Status Engine::AwaitOr(absl::FunctionRef<bool()> condition, absl::Time deadline,
+                             absl::string_view what) {
+  const absl::Duration left = deadline - clock_.Now();
+  const auto over = [this, condition]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stop_ || condition(); };
+  absl::MutexLock lock(&mu_);
+  if (!mu_.AwaitWithTimeout(absl::Condition(&over), left)) {
+    return absl::DeadlineExceededError(absl::StrCat("waiting for ", what));
+  }
+  return condition() ? absl::OkStatus() : absl::CancelledError("the worker shuts down");
+}
+
+absl::Status Engine::Control(RolloutCommand command, absl::Time deadline) {
+  uint64_t abort = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    if (command == RolloutCommand::kPause) paused_ = true;
+    if (command == RolloutCommand::kResume) paused_ = draining_ = false;
+    if (command == RolloutCommand::kAbort) abort = ++aborts_wanted_;
+    if (command == RolloutCommand::kDrain) draining_ = true;
+    woken_ = true;
+  }
+  switch (command) {
+    case RolloutCommand::kPause:
+      return AwaitOr([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !stepping_; }, deadline,
+                     "the current step to end");
+    case RolloutCommand::kResume:
+      return absl::OkStatus();
+    case RolloutCommand::kAbort:
+      return AwaitOr([this, abort]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return aborts_done_ >= abort; },
+                     deadline, "the calls to be aborted");
+    case RolloutCommand::kDrain:
+      return AwaitOr(
+          [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return arrived_.empty() && batcher_idle_ && !stepping_; },
+          deadline, "the running calls to end");
+  }
+  return absl::InvalidArgumentError("no such command");
+}
+
 absl::StatusOr<RolloutWorkerState> Engine::GetState() {
   RolloutWorkerState state;
   absl::MutexLock lock(&mu_);
-  if (served_ != nullptr) {
-    state.job = served_->policy->job;
-    state.version = served_->policy->version;
+  if (served_.run != nullptr) {
+    state.job = served_.run->policy->job;
+    state.version = served_.run->policy->version;
   }
+  state.paused = paused_;
+  state.draining = draining_;
   state.kernel_path = backend_->kernel_path();
   state.running = running_;
   state.queued = queued_ + static_cast<int32_t>(arrived_sequences_);

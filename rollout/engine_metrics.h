@@ -20,14 +20,20 @@ class EngineMetrics {
   prometheus::Counter& tokens_generated;
   prometheus::Counter& prompt_tokens;
   prometheus::Counter& preemptions;
+  prometheus::Counter& prefix_hits;
+  prometheus::Counter& prefix_misses;
+  prometheus::Counter& prefix_tokens_saved;
   prometheus::Counter& weight_sync_bytes;
   prometheus::Gauge& sequences_running;
   prometheus::Gauge& sequences_queued;
   prometheus::Gauge& cache_blocks_used;
   prometheus::Gauge& cache_blocks_capacity;
+  prometheus::Gauge& prefix_blocks;
   prometheus::Gauge& policy_version;
   prometheus::Histogram& weight_sync_seconds;
   prometheus::Histogram& step_seconds;
+  prometheus::Histogram& first_token_seconds;
+  prometheus::Histogram& token_seconds;
 
  private:
   std::array<prometheus::Counter*, 3> rollouts_;  // stop, length, cancelled; owned by the registry

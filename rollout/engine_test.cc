@@ -37,7 +37,9 @@ TEST_F(EngineTest, MetricsAreThereFromTheStart) {
        {"sluice_tokens_generated_total", "sluice_prompt_tokens_total", "sluice_sequences_running",
         "sluice_sequences_queued", "sluice_cache_blocks_used", "sluice_cache_blocks_capacity",
         "sluice_weight_sync_seconds", "sluice_weight_sync_bytes_total", "sluice_preemptions_total",
-        "sluice_rollouts_total", "sluice_engine_step_seconds"}) {
+        "sluice_rollouts_total", "sluice_engine_step_seconds", "sluice_prefix_cache_hits_total",
+        "sluice_prefix_cache_misses_total", "sluice_prefix_cache_tokens_saved_total",
+        "sluice_prefix_cache_blocks", "sluice_time_to_first_token_seconds", "sluice_token_seconds"}) {
     EXPECT_EQ(engine.Metric(name), 0) << name;
   }
   EXPECT_EQ(engine.Metric("sluice_policy_version"), -1);
@@ -147,8 +149,10 @@ TEST_F(EngineTest, BadRequestsNameTheField) {
 }
 
 TEST_F(EngineTest, ASequenceLargerThanTheCacheIsRefused) {
+  TestEngine probe;
+  Load(probe);
   EngineOptions options = Options();
-  options.cache_bytes = 2 * 3 * 64 * 24 * 4;  // two blocks
+  options.cache_bytes = 3 * probe->policy()->cache.block_bytes() - 1;  // two blocks
   TestEngine engine(options);
   Load(engine);
   EXPECT_TRUE(engine.Sample(Request(0, 28, 3, 101)).ok());  // 128 positions: the last token is not cached
@@ -184,7 +188,7 @@ TEST_F(EngineTest, CancellationWithinACallFreesItsBlocksAndKeepsWhatWasHandedOve
       engine->Generate(request, cancel, [&](Trajectory t) { handed_over.insert(t.key.index); });
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
   EXPECT_TRUE(handed_over.empty());
-  EXPECT_EQ(engine.Metric("sluice_cache_blocks_used"), 0);
+  EXPECT_EQ(engine.Metric("sluice_cache_blocks_used"), engine.Metric("sluice_prefix_cache_blocks"));
   EXPECT_EQ(engine.Metric("sluice_rollouts_total"), 3);
   EXPECT_GT(engine.Metric("sluice_tokens_generated_total"), 0);
   EXPECT_TRUE(engine.Sample(Request(1, 70, 3, 3)).ok());

@@ -40,6 +40,9 @@ absl::StatusOr<PolicyHandle> MakePolicy(const PolicyRef& ref, const ModelFiles& 
       SLUICE_ASSIGN_OR_RETURN(policy->tokenizer, ParseTokenizer(it->second));
     }
   }
+  auto chat = ChatTemplate::FromModelFiles(FileOr(files, "tokenizer_config.json", ""),
+                                           FileOr(files, "chat_template.jinja", ""));
+  if (chat.ok()) policy->chat = *std::move(chat);  // else there is no chat, all else works
   const DType dtype = target.dtype.value_or(StoredDType(tensors));
   SLUICE_ASSIGN_OR_RETURN(policy->weights,
                           target.backend.PackWeights(policy->config, std::move(tensors), dtype));

@@ -11,6 +11,7 @@
 #include "core/base/thread_pool.h"
 #include "core/model/decoder_backend.h"
 #include "core/rl/types.h"
+#include "core/spec/chat_template.h"
 #include "core/spec/checkpoint_dir.h"
 #include "core/spec/model_config.h"
 #include "core/spec/tensor.h"
@@ -28,6 +29,7 @@ struct LoadedPolicy {
   // texts.
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string tokenizer_hash;                     // SHA-256 of tokenizer.json
+  std::shared_ptr<const ChatTemplate> chat;       // shared with who renders; null: no usable template
   std::shared_ptr<const BackendWeights> weights;  // shared with what runs on them
   CacheShape cache;                               // of a sequence that runs on them
 };

@@ -1,4 +1,4 @@
-// A call of the engine under way: what was asked, and the handing over of what is finished from the engine's
+// A call of the engine under way: what was asked, and the handing over of completions from the engine's
 // thread to the caller's.
 #pragma once
 
@@ -26,6 +26,7 @@ struct RolloutGroup {
   GroupKind kind = GroupKind::kSample;
   RolloutRequest request;  // kScore: only job, prompt_tokens and deadline
   CancelToken cancel;
+  absl::Time arrival;  // for metrics
 
   // Written by the engine's thread; read by the caller once done.
   std::shared_ptr<PolicyRun> run;  // pinned while the group runs; shared with the engine and other groups
@@ -34,16 +35,24 @@ struct RolloutGroup {
   std::vector<float> scores;
 
   absl::Mutex mu;
-  std::deque<Trajectory> finished ABSL_GUARDED_BY(mu);
+  std::deque<Trajectory> ready ABSL_GUARDED_BY(mu);
   bool done ABSL_GUARDED_BY(mu) = false;
   absl::Status status ABSL_GUARDED_BY(mu);
 
   // Sequences that it stands for in limits and gauges.
   size_t sequences() const { return kind == GroupKind::kSample ? request.indices.size() : 1; }
 
+  // A report of progress that the caller has not fetched yet gives way to the next of the same completion: a
+  // slow caller makes no queue.
   void HandOver(Trajectory trajectory) {
     absl::MutexLock lock(&mu);
-    finished.push_back(std::move(trajectory));
+    for (Trajectory& waiting : ready) {
+      if (waiting.key == trajectory.key) {
+        waiting = std::move(trajectory);
+        return;
+      }
+    }
+    ready.push_back(std::move(trajectory));
   }
   void End(absl::Status how) {
     absl::MutexLock lock(&mu);

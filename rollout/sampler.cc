@@ -1,115 +1,112 @@
 #include "rollout/sampler.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <vector>
 
-#include "core/kernels/kernels.h"
+#include "core/kernels/sample.h"
 
 namespace sluice {
 namespace {
 
-// Greatest logit, lowest id among equals; -1 when a logit is NaN or infinite.
-int32_t Argmax(absl::Span<const float> logits) {
-  int32_t best = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isfinite(logits[i])) return -1;
-    if (logits[i] > logits[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
-  }
-  return best;
-}
+constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-// Unnormalised probabilities at a temperature: exp((logit - greatest) / temperature).
-class Weights {
- public:
-  Weights(absl::Span<const float> logits, float greatest, float temperature)
-      : logits_(logits), greatest_(greatest), temperature_(temperature) {}
-  double operator()(int32_t id) const {
-    return std::exp((static_cast<double>(logits_[static_cast<size_t>(id)]) - greatest_) / temperature_);
-  }
-
- private:
-  const absl::Span<const float> logits_;
-  const double greatest_, temperature_;
+// Buffers of one thread, kept from call to call.
+struct Scratch {
+  std::vector<float> edited, weights;           // [vocab]
+  std::vector<float> block_maxima, block_sums;  // [LogitBlocks(vocab)]
+  std::vector<int32_t> ids;
 };
 
-// Ids that top-k and top-p leave, rising.
-std::vector<int32_t> KeptIds(absl::Span<const float> logits, const SamplingParams& params,
-                             const Weights& weight) {
-  std::vector<int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  const auto before = [&](int32_t a, int32_t b) {
-    const float x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  if (params.top_k > 0 && static_cast<size_t>(params.top_k) < ids.size()) {
-    std::nth_element(ids.begin(), ids.begin() + params.top_k, ids.end(), before);
-    ids.resize(static_cast<size_t>(params.top_k));
-  }
-  if (params.top_p < 1) {
-    std::sort(ids.begin(), ids.end());  // the order of the sum below is part of the result
-    double total = 0;
-    for (int32_t id : ids) total += weight(id);
-    const double wanted = static_cast<double>(params.top_p) * total;
-    // A heap: usually few ids are taken.
-    const auto after = [&](int32_t a, int32_t b) { return before(b, a); };
-    std::make_heap(ids.begin(), ids.end(), after);
-    auto end = ids.end();
-    double sum = 0;
-    while (end != ids.begin() && sum < wanted) {
-      std::pop_heap(ids.begin(), end, after);
-      --end;
-      sum += weight(*end);
-    }
-    ids.erase(ids.begin(), end);
-  }
-  std::sort(ids.begin(), ids.end());
-  return ids;
+bool Edits(const SamplingInput& in) {
+  return !in.params.logit_bias.empty() || !in.counts.counts().empty() || !in.forbidden.empty();
 }
 
-// Index of the first weight whose cumulative sum exceeds uniform x total.
-size_t Invert(const std::vector<double>& weights, double total, double uniform) {
-  const double target = uniform * total;
-  double sum = 0;
-  size_t last = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] <= 0) continue;
-    last = i;
-    sum += weights[i];
-    if (sum > target) break;
+void Edit(const SamplingInput& in, float* logits) {
+  const SamplingParams& p = in.params;
+  for (const auto& [token, bias] : p.logit_bias) logits[token] += bias;
+  for (const auto& [token, count] : in.counts.counts()) {
+    float& logit = logits[token];
+    logit = logit > 0 ? logit / p.repetition_penalty : logit * p.repetition_penalty;
+    if (count > 0) logit -= p.presence_penalty + p.frequency_penalty * static_cast<float>(count);
   }
-  return last;
+  for (int32_t token : in.forbidden) logits[token] = kNever;
+}
+
+// Weighs the row as it is to be sampled and takes a token. Unfiltered, the row is passed over twice.
+kernels::SoftmaxSums SampleFrom(const SamplingInput& in, const float* logits, Scratch* scratch,
+                                SampledToken* out) {
+  const SamplingParams& params = in.params;
+  const int64_t vocab = static_cast<int64_t>(in.logits.size());
+  const kernels::GreatestLogit greatest = kernels::FindGreatest(logits, vocab, scratch->block_maxima.data());
+  const kernels::SoftmaxSums sums = kernels::SumWeights(logits, vocab, greatest.logit, params.temperature,
+                                                        scratch->weights.data(), scratch->block_sums.data());
+  const float* weights = scratch->weights.data();
+  const kernels::TokenFilter filter = {params.top_k, params.top_p, params.min_p};
+  if (!std::isfinite(sums.log_total)) return sums;
+  if (filter.KeepsAll(vocab)) {
+    out->token = kernels::InvertWeights(weights, scratch->block_sums.data(), vocab, sums.total, in.uniform);
+    out->processed_logprob = kernels::LogProbability(sums, logits[out->token]);
+    return sums;
+  }
+  kernels::FilterTokens({logits, weights, scratch->block_maxima.data(), vocab, greatest.logit,
+                         sums.inverse_temperature, sums.total},
+                        filter, &scratch->ids);
+  const double total = kernels::TotalWeight(scratch->ids, weights);
+  out->token = kernels::InvertWeightsOf(scratch->ids, weights, total, in.uniform);
+  out->processed_logprob =
+      static_cast<float>(std::log(static_cast<double>(weights[out->token])) - std::log(total));
+  return sums;
 }
 
 }  // namespace
 
-absl::StatusOr<SampledToken> SampleToken(absl::Span<const float> logits, const SamplingParams& params,
-                                         float uniform) {
-  const int64_t vocab = static_cast<int64_t>(logits.size());
-  const int32_t greatest = vocab > 0 ? Argmax(logits) : -1;
-  if (greatest < 0)
-    return absl::InternalError("the logits are not finite: the policy's weights are not usable");
-  SampledToken out;
-  if (params.temperature == 0) {
-    out.token = greatest;
-    out.raw_logprob = kernels::LogSoftmaxAt(logits.data(), vocab, out.token, 1.0f, nullptr);
-    return out;
+TokenCounts::TokenCounts(const SamplingParams& params, absl::Span<const int32_t> prompt)
+    : needed_(params.repetition_penalty != 1 || params.presence_penalty != 0 ||
+              params.frequency_penalty != 0) {
+  if (needed_) {
+    for (int32_t token : prompt) counts_[token] = 0;
   }
-  const Weights weight(logits, logits[static_cast<size_t>(greatest)], params.temperature);
-  const bool filtered = (params.top_k > 0 && params.top_k < vocab) || params.top_p < 1;
-  std::vector<int32_t> ids;
-  if (filtered) ids = KeptIds(logits, params, weight);
-  std::vector<double> weights(filtered ? ids.size() : logits.size());
-  for (size_t i = 0; i < weights.size(); ++i)
-    weights[i] = weight(filtered ? ids[i] : static_cast<int32_t>(i));
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  const size_t chosen = Invert(weights, total, uniform);
-  out.token = filtered ? ids[chosen] : static_cast<int32_t>(chosen);
-  out.raw_logprob = kernels::LogSoftmaxAt(logits.data(), vocab, out.token, 1.0f, nullptr);
-  out.processed_logprob =
-      filtered ? static_cast<float>(std::log(weights[chosen]) - std::log(total))
-               : kernels::LogSoftmaxAt(logits.data(), vocab, out.token, params.temperature, nullptr);
+}
+
+void TokenCounts::Add(int32_t token) {
+  if (needed_) ++counts_[token];
+}
+
+absl::StatusOr<SampledToken> SampleToken(const SamplingInput& in) {
+  thread_local Scratch scratch;
+  const int64_t vocab = static_cast<int64_t>(in.logits.size());
+  if (vocab == 0) return absl::InternalError("no logits");
+  scratch.weights.resize(in.logits.size());
+  scratch.block_maxima.resize(static_cast<size_t>(kernels::LogitBlocks(vocab)));
+  scratch.block_sums.resize(scratch.block_maxima.size());
+  const float* const raw = in.logits.data();
+  const float* logits = raw;
+  if (Edits(in)) {
+    scratch.edited.assign(in.logits.begin(), in.logits.end());
+    Edit(in, scratch.edited.data());
+    logits = scratch.edited.data();
+  }
+  SampledToken out;
+  kernels::SoftmaxSums sums;  // of the untouched logits at temperature 1
+  if (in.params.temperature == 0) {
+    out.token = kernels::FindGreatest(logits, vocab, scratch.block_maxima.data()).id;
+    sums = kernels::LogSoftmaxSums(raw, vocab, 1.0f, nullptr);
+  } else {
+    sums = SampleFrom(in, logits, &scratch, &out);
+    if (logits != raw || in.params.temperature != 1) {
+      if (std::isfinite(sums.log_total)) sums = kernels::LogSoftmaxSums(raw, vocab, 1.0f, nullptr);
+    }
+  }
+  out.raw_logprob = kernels::LogProbability(sums, raw[out.token]);
+  if (!std::isfinite(out.raw_logprob) || !std::isfinite(out.processed_logprob)) {
+    return absl::InternalError("the logits are not finite: the policy's weights are not usable");
+  }
+  if (in.params.top_logprobs > 0) {
+    kernels::FindGreatest(raw, vocab, scratch.block_maxima.data());
+    kernels::TopLogits(raw, vocab, scratch.block_maxima.data(), in.params.top_logprobs, &scratch.ids);
+    for (int32_t id : scratch.ids) out.alternatives.push_back({id, kernels::LogProbability(sums, raw[id])});
+  }
   return out;
 }
 

@@ -1,5 +1,5 @@
-// For tests: a tiny model of random tensors with a byte-level tokenizer, a folder that publishes versions of
-// it, and a clock that runs something at a chosen step of an engine.
+// For tests: tiny models of random tensors with a byte-level tokenizer, a folder that publishes versions of
+// one, and a clock that runs something at a chosen step of an engine.
 #pragma once
 
 #include <unistd.h>
@@ -33,14 +33,28 @@ constexpr int32_t kBytes = 256, kEos = 256,
                   kVocab = 264;  // ids below 256 are bytes, 256 to 263 special tokens
 constexpr int64_t kMaxPositions = 512;
 
-inline std::string ConfigJson() {
-  return absl::StrCat(R"({"model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"],
-    "hidden_act": "silu", "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2,
-    "num_key_value_heads": 2, "intermediate_size": 48, "rms_norm_eps": 1e-06, "rope_theta": 10000.0,
-    "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8,
-    "topk_method": "noaux_tc", "scoring_func": "sigmoid", "norm_topk_prob": true, "first_k_dense_replace": 1,
-    "n_routed_experts": 8, "n_shared_experts": 1, "moe_intermediate_size": 16, "num_experts_per_tok": 2,
-    "n_group": 2, "topk_group": 1, "routed_scaling_factor": 2.0, "tie_word_embeddings": false,
+// Latent attention with and without experts, and grouped attention with norms of its heads.
+enum class Family { kLatentExperts, kLatentDense, kGrouped };
+inline const char* FamilyName(Family family) {
+  return family == Family::kLatentExperts ? "LatentExperts"
+         : family == Family::kLatentDense ? "LatentDense"
+                                          : "Grouped";
+}
+
+inline std::string ConfigJson(Family family = Family::kLatentExperts) {
+  constexpr char kLatent[] = R"("q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 8, "v_head_dim": 8, "topk_method": "noaux_tc", "scoring_func": "sigmoid",
+    "norm_topk_prob": true, "n_routed_experts": 8, "n_shared_experts": 1, "moe_intermediate_size": 16,
+    "num_experts_per_tok": 2, "n_group": 2, "topk_group": 1, "routed_scaling_factor": 2.0, )";
+  std::string own;
+  if (family == Family::kGrouped) {
+    own = R"("model_type": "qwen3", "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, )";
+  } else {
+    own = absl::StrCat(R"("model_type": "deepseek_v3", "num_attention_heads": 2, "num_key_value_heads": 2, )",
+                       kLatent, "\"first_k_dense_replace\": ", family == Family::kLatentDense ? 3 : 1, ", ");
+  }
+  return absl::StrCat("{", own, R"("hidden_act": "silu", "hidden_size": 32, "num_hidden_layers": 3,
+    "intermediate_size": 48, "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "tie_word_embeddings": false,
     "attention_bias": false, "torch_dtype": "bfloat16", "vocab_size": )",
                       kVocab, ", \"max_position_embeddings\": ", kMaxPositions, ", \"eos_token_id\": ", kEos,
                       "}");
@@ -82,11 +96,13 @@ inline std::string TokenizerJson() {
       vocab, R"(}, "merges": []}})");
 }
 
-inline ModelFiles Files() { return {{"config.json", ConfigJson()}, {"tokenizer.json", TokenizerJson()}}; }
+inline ModelFiles Files(Family family = Family::kLatentExperts) {
+  return {{"config.json", ConfigJson(family)}, {"tokenizer.json", TokenizerJson()}};
+}
 
 // Weights whose distributions are neither flat nor one-hot; a seed for each version.
-inline TensorMap Tensors(uint64_t seed, DType dtype = DType::kBF16) {
-  const absl::StatusOr<ModelConfig> config = ParseModelConfig(ConfigJson());
+inline TensorMap Tensors(uint64_t seed, DType dtype = DType::kBF16, Family family = Family::kLatentExperts) {
+  const absl::StatusOr<ModelConfig> config = ParseModelConfig(ConfigJson(family));
   if (!config.ok()) ADD_FAILURE() << config.status();
   if (!config.ok()) return {};
   TensorMap out;
@@ -111,7 +127,7 @@ inline TensorMap Tensors(uint64_t seed, DType dtype = DType::kBF16) {
 // A folder of published versions, removed in the end.
 class Publisher {
  public:
-  Publisher() {
+  explicit Publisher(Family family = Family::kLatentExperts) : family_(family) {
     static std::atomic<int> count{0};
     root_ = absl::StrCat(::testing::TempDir(), "/sluice_policies_", getpid(), "_", count++);
     RemoveTree(root_).IgnoreError();  // of a process that died with this number
@@ -122,8 +138,9 @@ class Publisher {
   ~Publisher() { RemoveTree(root_).IgnoreError(); }
 
   PolicyRef Publish(const JobId& job, PolicyVersion version, DType dtype = DType::kBF16) {
-    absl::StatusOr<PolicyRef> ref = store_->Publish(
-        job, version, version - 1, Tensors(static_cast<uint64_t>(version) + 11, dtype), Files());
+    absl::StatusOr<PolicyRef> ref =
+        store_->Publish(job, version, version - 1,
+                        Tensors(static_cast<uint64_t>(version) + 11, dtype, family_), Files(family_));
     if (!ref.ok()) ADD_FAILURE() << ref.status();
     return ref.ok() ? *ref : PolicyRef();
   }
@@ -146,6 +163,7 @@ class Publisher {
   const std::string& root() const { return root_; }
 
  private:
+  const Family family_;
   std::string root_;
   std::unique_ptr<PolicyStore> store_;
 };
@@ -158,7 +176,9 @@ class StepClock final : public Clock {
     std::function<void()> action;
     {
       absl::MutexLock lock(&mu_);
-      if (acting_ || --left_ != 0) return now_;
+      if (acting_) return now_;
+      ++readings_;
+      if (--left_ != 0) return now_;
       acting_ = true;
       action = action_;
     }
@@ -177,9 +197,14 @@ class StepClock final : public Clock {
     absl::MutexLock lock(&mu_);
     now_ += by;
   }
+  int readings() const {
+    absl::MutexLock lock(&mu_);
+    return readings_;
+  }
 
  private:
   mutable absl::Mutex mu_;
+  mutable int readings_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time now_ ABSL_GUARDED_BY(mu_) = absl::UnixEpoch() + absl::Hours(24);
   mutable int left_ ABSL_GUARDED_BY(mu_) = 0;
   mutable bool acting_ ABSL_GUARDED_BY(mu_) = false;
@@ -204,11 +229,12 @@ class TestEngine {
   Engine* operator->() { return engine_.get(); }
   Engine& operator*() { return *engine_; }
 
-  // Completions by index, or the error.
+  // Completions by index, or the error. Reports of progress are left out.
   absl::StatusOr<std::map<uint32_t, Trajectory>> Sample(const RolloutRequest& request,
                                                         const CancelToken& cancel = CancelToken()) {
     std::map<uint32_t, Trajectory> out;
     absl::Status status = engine_->Generate(request, cancel, [&](Trajectory t) {
+      if (t.finish_reason == FinishReason::kUnspecified) return;
       EXPECT_EQ(out.count(t.key.index), 0u);
       out[t.key.index] = std::move(t);
     });
@@ -237,6 +263,23 @@ class TestEngine {
 inline std::vector<int32_t> Prompt(int32_t size, int32_t salt = 0) {
   std::vector<int32_t> out;
   for (int32_t i = 0; i < size; ++i) out.push_back('a' + (i * 7 + salt * 3 + i / 5) % 26);
+  return out;
+}
+
+// The first `tokens` of a completion, as a worker that was stopped there reported them.
+inline Trajectory BegunOf(const Trajectory& whole, size_t tokens, size_t prompt_size) {
+  Trajectory out = whole;
+  const size_t alternatives = whole.alternatives.size() / whole.tokens.size();
+  const size_t experts = static_cast<size_t>(whole.experts.moe_layers * whole.experts.per_token);
+  out.tokens.resize(tokens);
+  out.raw_logprobs.resize(tokens);
+  out.processed_logprobs.resize(tokens);
+  out.alternatives.resize(tokens * alternatives);
+  out.experts.ids.resize((prompt_size + tokens - 1) * experts);
+  while (!out.spans.empty() && out.spans.back().begin >= static_cast<int32_t>(tokens)) out.spans.pop_back();
+  if (!out.spans.empty()) out.spans.back().end = static_cast<int32_t>(tokens);
+  out.finish_reason = FinishReason::kUnspecified;
+  out.worker = "another";
   return out;
 }
 

@@ -25,16 +25,17 @@ struct RolloutRequest {
   std::vector<int32_t> prompt_tokens;
   SamplingParams sampling;
   // Completions that another worker began, by key.index: each goes on after its last token with the same
-  // result as if it had never moved. Its spans, log-probabilities and alternatives are taken over.
+  // result as if it had never moved. Its spans, log-probabilities, alternatives and experts are taken over;
+  // where another version is served now, the spans say so. One that has ended is handed over as it is.
   std::vector<Trajectory> begun;
   // Tokens between reports of progress; 0: none.
   int32_t progress_every_tokens = 0;
   absl::Time deadline = absl::InfiniteFuture();
 };
 
-// kPause: nothing is computed after the current step, caches stay, calls wait; kResume ends it. kAbort: ends
-// all calls with ABORTED after reporting their progress. kDrain: takes no new calls (UNAVAILABLE) and returns
-// when the running ones have ended.
+// kPause: nothing is computed after the current step, caches stay, calls wait (their deadlines pass). kAbort:
+// ends all calls with ABORTED after reporting their progress; later ones are taken. kDrain: takes no new
+// calls (UNAVAILABLE) and returns when the running ones have ended. kResume ends a pause and a drain.
 enum class RolloutCommand { kPause, kResume, kAbort, kDrain };
 
 struct RolloutWorkerState {
@@ -66,9 +67,7 @@ class RolloutWorker {
                                 const std::function<void(Trajectory)>& on_trajectory) = 0;
 
   // Idempotent. DEADLINE_EXCEEDED when it did not happen in time.
-  virtual absl::Status Control(RolloutCommand, absl::Time) {
-    return absl::UnimplementedError("this worker takes no commands");
-  }
+  virtual absl::Status Control(RolloutCommand command, absl::Time deadline) = 0;
 
   virtual absl::StatusOr<RolloutWorkerState> GetState() = 0;
 };

@@ -52,8 +52,8 @@ struct SamplingParams {
   float frequency_penalty = 0.0f;  // subtracted once for each time
   std::map<int32_t, float> logit_bias;
   int32_t max_new_tokens = 128;
-  int32_t min_new_tokens =
-      0;  // until then neither end-of-sequence nor stop tokens are sampled, stop texts wait
+  // Until then neither end-of-sequence nor stop tokens are sampled, and stop texts are passed over.
+  int32_t min_new_tokens = 0;
   int32_t top_logprobs = 0;             // alternatives reported for each token, at most 20
   bool record_experts = false;          // report the experts that each token was routed to
   std::vector<int32_t> stop_token_ids;  // besides the model's end-of-sequence tokens

@@ -85,6 +85,7 @@ class EndlessWorker final : public RolloutWorker {
     ended.Notify();
     return absl::CancelledError("");
   }
+  absl::Status Control(RolloutCommand, absl::Time) override { return absl::OkStatus(); }
   absl::StatusOr<RolloutWorkerState> GetState() override { return absl::UnavailableError("busy"); }
   absl::Notification started, ended;
 };

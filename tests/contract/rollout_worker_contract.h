@@ -73,6 +73,7 @@ class RolloutWorkerContract : public ::testing::TestWithParam<RolloutWorkerCase>
   }
   absl::Status Run(const RolloutRequest& request, std::map<uint32_t, Trajectory>* out) {
     return worker().Generate(request, CancelToken(), [&](Trajectory t) {
+      if (t.finish_reason == FinishReason::kUnspecified) return;  // progress
       EXPECT_EQ(out->count(t.key.index), 0u) << "handed over twice";
       (*out)[t.key.index] = std::move(t);
     });
@@ -246,6 +247,164 @@ TEST_P(RolloutWorkerContract, OverlappingCallsDoNotMix) {
       EXPECT_EQ(t.raw_logprobs, alone[i].at(index).raw_logprobs);
     }
   }
+}
+
+TEST_P(RolloutWorkerContract, RefusesSamplingOutOfRange) {
+  Load(subject_->Publish("job", 0));
+  const std::function<void(RolloutRequest&)> spoils[] = {
+      [](RolloutRequest& r) { r.sampling.temperature = -1; },
+      [](RolloutRequest& r) { r.sampling.top_p = 0; },
+      [](RolloutRequest& r) { r.sampling.min_p = 2; },
+      [](RolloutRequest& r) { r.sampling.repetition_penalty = 0; },
+      [](RolloutRequest& r) { r.sampling.frequency_penalty = 1e9f; },
+      [](RolloutRequest& r) { r.sampling.min_new_tokens = r.sampling.max_new_tokens + 1; },
+      [](RolloutRequest& r) { r.sampling.top_logprobs = 21; },
+      [](RolloutRequest& r) { r.sampling.logit_bias[-1] = 1; },
+      [&](RolloutRequest& r) { r.sampling.logit_bias[subject_->vocab()] = 1; },
+      [](RolloutRequest& r) {
+        for (int32_t i = 0; i < 1025; ++i) r.sampling.logit_bias[i] = 1;
+      },
+  };
+  for (const auto& spoil : spoils) {
+    RolloutRequest request = Request();
+    spoil(request);
+    EXPECT_EQ(Error(request).code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_P(RolloutWorkerContract, AlternativesAreReportedMostProbableFirst) {
+  Load(subject_->Publish("job", 0));
+  RolloutRequest request = Request();
+  request.sampling.top_logprobs = 3;
+  for (const auto& [index, t] : Sample(request)) {
+    ASSERT_EQ(t.alternatives.size(), t.tokens.size() * 3);
+    for (size_t i = 0; i < t.alternatives.size(); ++i) {
+      if (i % 3 == 0) continue;
+      EXPECT_LE(t.alternatives[i].raw_logprob, t.alternatives[i - 1].raw_logprob);
+    }
+  }
+}
+
+TEST_P(RolloutWorkerContract, ExpertsAreOfAllTokensThatWereFed) {
+  Load(subject_->Publish("job", 0));
+  RolloutRequest request = Request();
+  request.sampling.record_experts = true;
+  for (const auto& [index, t] : Sample(request)) {
+    EXPECT_EQ(t.experts.ids.size(), (request.prompt_tokens.size() + t.tokens.size() - 1) *
+                                        static_cast<size_t>(t.experts.moe_layers * t.experts.per_token));
+  }
+}
+
+TEST_P(RolloutWorkerContract, ProgressComesBeforeTheWhole) {
+  Load(subject_->Publish("job", 0));
+  RolloutRequest request = Request();
+  const auto want = Sample(request);
+  request.progress_every_tokens = 4;
+  std::map<uint32_t, std::vector<Trajectory>> got;
+  const absl::Status status = worker().Generate(
+      request, CancelToken(), [&](Trajectory t) { got[t.key.index].push_back(std::move(t)); });
+  ASSERT_TRUE(status.ok()) << status;
+  for (const auto& [index, whole] : want) {
+    const std::vector<Trajectory>& parts = got[index];
+    ASSERT_FALSE(parts.empty());
+    EXPECT_EQ(parts.back().tokens, whole.tokens);
+    EXPECT_EQ(parts.back().finish_reason, whole.finish_reason);
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      const Trajectory& part = parts[i];
+      EXPECT_EQ(part.finish_reason, FinishReason::kUnspecified);
+      EXPECT_EQ(part.tokens.size() % 4, 0u);
+      ASSERT_LT(part.tokens.size(), whole.tokens.size());
+      EXPECT_TRUE(std::equal(part.tokens.begin(), part.tokens.end(), whole.tokens.begin()));
+      EXPECT_EQ(part.raw_logprobs.size(), part.tokens.size());
+      ASSERT_FALSE(part.spans.empty());
+      EXPECT_EQ(part.spans.back().end, static_cast<int32_t>(part.tokens.size()));
+    }
+  }
+}
+
+TEST_P(RolloutWorkerContract, BegunCompletionsGoOnToTheSameResult) {
+  Load(subject_->Publish("job", 0));
+  RolloutRequest request = Request();
+  request.sampling.top_logprobs = 2;
+  const auto want = Sample(request);
+  for (uint32_t index : {0u, 2u}) {  // 1 stays fresh
+    Trajectory part = want.at(index);
+    const size_t tokens = 3 + index;
+    part.tokens.resize(tokens);
+    part.raw_logprobs.resize(tokens);
+    part.processed_logprobs.resize(tokens);
+    part.alternatives.resize(tokens * 2);
+    part.spans.back().end = static_cast<int32_t>(tokens);
+    part.finish_reason = FinishReason::kUnspecified;
+    request.begun.push_back(part);
+  }
+  for (const auto& [index, t] : Sample(request)) {
+    EXPECT_EQ(t.tokens, want.at(index).tokens);
+    EXPECT_EQ(t.raw_logprobs, want.at(index).raw_logprobs);
+    EXPECT_EQ(t.processed_logprobs, want.at(index).processed_logprobs);
+    EXPECT_EQ(t.alternatives, want.at(index).alternatives);
+    EXPECT_EQ(t.spans, want.at(index).spans);
+    EXPECT_EQ(t.text, want.at(index).text);
+  }
+  request.begun[0].key.index = 77;
+  EXPECT_EQ(Error(request).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(RolloutWorkerContract, ABegunCompletionOfAnOlderVersionSaysWhereTheNewOneBegins) {
+  const PolicyRef old = subject_->Publish("job", 0), current = subject_->Publish("job", 1);
+  Load(old);
+  RolloutRequest request = Request();
+  request.indices = {1};
+  Trajectory part = Sample(request).at(1);
+  part.tokens.resize(5);
+  part.raw_logprobs.resize(5);
+  part.processed_logprobs.resize(5);
+  part.spans.back().end = 5;
+  part.finish_reason = FinishReason::kUnspecified;
+  request.begun = {part};
+  Load(current);
+  const Trajectory got = Sample(request).at(1);
+  ASSERT_EQ(got.spans.size(), 2u);
+  EXPECT_EQ(got.spans[0], part.spans[0]);
+  EXPECT_EQ(got.spans[1].begin, 5);
+  EXPECT_EQ(got.spans[1].end, static_cast<int32_t>(got.tokens.size()));
+  EXPECT_EQ(got.spans[1].manifest_hash, current.manifest_hash);
+  EXPECT_TRUE(std::equal(part.raw_logprobs.begin(), part.raw_logprobs.end(), got.raw_logprobs.begin()));
+}
+
+TEST_P(RolloutWorkerContract, APauseHoldsCallsUntilTheyResumeOrAreAborted) {
+  Load(subject_->Publish("job", 0));
+  const auto want = Sample(Request());
+  for (RolloutCommand end : {RolloutCommand::kResume, RolloutCommand::kAbort}) {
+    ASSERT_TRUE(worker().Control(RolloutCommand::kPause, Soon()).ok());
+    ASSERT_TRUE(worker().Control(RolloutCommand::kPause, Soon()).ok());
+    EXPECT_TRUE(worker().GetState()->paused);
+    std::map<uint32_t, Trajectory> got;
+    absl::Status status;
+    std::thread call([&] { status = Run(Request(), &got); });
+    while (worker().GetState()->queued + worker().GetState()->running == 0) std::this_thread::yield();
+    EXPECT_TRUE(worker().Control(end, Soon()).ok());
+    call.join();
+    if (end == RolloutCommand::kResume) {
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_EQ(got.at(1).raw_logprobs, want.at(1).raw_logprobs);
+    } else {
+      EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+      EXPECT_TRUE(got.empty());
+    }
+  }
+  EXPECT_TRUE(worker().Control(RolloutCommand::kResume, Soon()).ok());
+  EXPECT_FALSE(worker().GetState()->paused);
+  EXPECT_TRUE(Error(Request()).ok());
+}
+
+TEST_P(RolloutWorkerContract, ADrainedWorkerTakesNoCallsUntilItResumes) {
+  Load(subject_->Publish("job", 0));
+  ASSERT_TRUE(worker().Control(RolloutCommand::kDrain, Soon()).ok());
+  EXPECT_TRUE(worker().GetState()->draining);
+  EXPECT_EQ(Error(Request()).code(), absl::StatusCode::kUnavailable);
+  ASSERT_TRUE(worker().Control(RolloutCommand::kResume, Soon()).ok());
+  EXPECT_TRUE(Error(Request()).ok());
 }
 
 }  // namespace sluice

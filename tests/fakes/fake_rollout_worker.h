@@ -20,6 +20,7 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/rl/rollout_worker.h"
+#include "core/rl/sampling_check.h"
 
 namespace sluice {
 
@@ -38,7 +39,8 @@ class FakeRolloutWorker final : public RolloutWorker {
   FakeRolloutWorker() : FakeRolloutWorker(Options()) {}
   explicit FakeRolloutWorker(Options options) : options_(std::move(options)) {}
 
-  // The next `times` calls of Generate hand over `delivered` trajectories and then fail with `status`.
+  // The next `times` calls of Generate hand over `delivered` trajectories and then fail with `status`, after
+  // half of the next one where progress is asked for.
   void FailGenerate(absl::Status status, int times = 1, int delivered = 0) {
     absl::MutexLock lock(&mu_);
     for (int i = 0; i < times; ++i) generate_failures_.push_back({status, delivered});
@@ -67,7 +69,7 @@ class FakeRolloutWorker final : public RolloutWorker {
     return loads_;
   }
 
-  absl::Status LoadPolicy(const PolicyRef& policy, SwapMode /*mode*/, absl::Time deadline) override {
+  absl::Status LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) override {
     absl::MutexLock lock(&mu_);
     if (!load_failures_.empty()) {
       absl::Status failure = load_failures_.front();
@@ -83,6 +85,7 @@ class FakeRolloutWorker final : public RolloutWorker {
     }
     if (policy == policy_) return absl::OkStatus();
     policy_ = policy;
+    continues_ = mode == SwapMode::kContinue;
     loads_.push_back(policy);
     return absl::OkStatus();
   }
@@ -108,6 +111,18 @@ class FakeRolloutWorker final : public RolloutWorker {
     return status;
   }
 
+  absl::Status Control(RolloutCommand command, absl::Time deadline) override {
+    absl::MutexLock lock(&mu_);
+    if (command == RolloutCommand::kPause) paused_ = true;
+    if (command == RolloutCommand::kResume) paused_ = draining_ = false;
+    if (command == RolloutCommand::kAbort) ++aborts_;
+    if (command == RolloutCommand::kDrain) draining_ = true;
+    if (command == RolloutCommand::kPause || command == RolloutCommand::kResume) return absl::OkStatus();
+    const auto none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return running_ == 0; };
+    if (mu_.AwaitWithTimeout(absl::Condition(&none), deadline - clock().Now())) return absl::OkStatus();
+    return absl::DeadlineExceededError("waiting for calls to end");
+  }
+
   absl::StatusOr<RolloutWorkerState> GetState() override {
     absl::MutexLock lock(&mu_);
     RolloutWorkerState state;
@@ -116,6 +131,8 @@ class FakeRolloutWorker final : public RolloutWorker {
     state.kernel_path = "fake";
     state.running = running_;
     state.tokens_generated = tokens_;
+    state.paused = paused_;
+    state.draining = draining_;
     return state;
   }
 
@@ -133,6 +150,30 @@ class FakeRolloutWorker final : public RolloutWorker {
 
   const Clock& clock() const { return options_.clock != nullptr ? *options_.clock : Clock::Real(); }
 
+  absl::Status CheckSampling(const SamplingParams& params) const {
+    if (absl::Status status = Validate(params); !status.ok()) return status;
+    for (const auto& [token, bias] : params.logit_bias) {
+      if (token >= options_.vocab) return absl::InvalidArgumentError("logit_bias: not in the vocabulary");
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status CheckBegun(const RolloutRequest& request) {
+    if (request.progress_every_tokens < 0) return absl::InvalidArgumentError("progress_every_tokens");
+    for (const Trajectory& begun : request.begun) {
+      const size_t tokens = begun.tokens.size();
+      const auto& indices = request.indices;
+      if (begun.key.draw != request.draw ||
+          std::find(indices.begin(), indices.end(), begun.key.index) == indices.end() ||
+          begun.raw_logprobs.size() != tokens || begun.processed_logprobs.size() != tokens ||
+          tokens > static_cast<size_t>(request.sampling.max_new_tokens) ||
+          (begun.spans.empty() ? 0 : begun.spans.back().end) != static_cast<int32_t>(tokens)) {
+        return absl::InvalidArgumentError("begun: not a part of this request");
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Check(const RolloutRequest& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (policy_.job.empty() || policy_.job != request.job) {
       return absl::FailedPreconditionError(absl::StrCat("no policy of job \"", request.job, "\" is loaded"));
@@ -143,37 +184,66 @@ class FakeRolloutWorker final : public RolloutWorker {
       if (token < 0 || token >= options_.vocab)
         return absl::InvalidArgumentError("prompt_tokens: not in the vocabulary");
     }
-    if (request.sampling.max_new_tokens < 1)
-      return absl::InvalidArgumentError("sampling.max_new_tokens: below 1");
+    if (absl::Status status = CheckSampling(request.sampling); !status.ok()) return status;
+    if (absl::Status status = CheckBegun(request); !status.ok()) return status;
     if (static_cast<int64_t>(request.prompt_tokens.size()) + request.sampling.max_new_tokens >
         options_.max_positions) {
       return absl::InvalidArgumentError("prompt and max_new_tokens do not fit the context");
     }
+    if (draining_) return absl::UnavailableError("the worker is being drained");
     if (running_ >= options_.max_calls) return absl::ResourceExhaustedError("the queue is full");
     return absl::OkStatus();
   }
 
-  absl::Status Run(const RolloutRequest& request, const CancelToken& cancel, const PolicyRef& policy,
+  absl::Status Run(const RolloutRequest& request, const CancelToken& cancel, PolicyRef policy,
                    const Failure& failure, const std::function<void(Trajectory)>& on_trajectory) {
+    const int64_t aborts = [&] {
+      absl::MutexLock lock(&mu_);
+      return aborts_;
+    }();
     while (true) {
       if (cancel.cancelled()) return absl::CancelledError("generating");
       if (clock().Now() > request.deadline) return absl::DeadlineExceededError("generating");
       absl::MutexLock lock(&mu_);
+      if (aborts_ != aborts) return absl::AbortedError("the worker was told to abort its calls");
+      const auto goes_on = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !blocked_ && !paused_; };
       // A CancelToken wakes nobody, hence the short turns.
-      if (mu_.AwaitWithTimeout(absl::Condition(
-                                   +[](bool* blocked) { return !*blocked; }, &blocked_),
-                               absl::Milliseconds(1))) {
+      if (mu_.AwaitWithTimeout(absl::Condition(&goes_on), absl::Milliseconds(1))) {
+        if (continues_ && policy_.job == policy.job) policy = policy_;
         break;
       }
     }
     int delivered = 0;
     for (uint32_t index : request.indices) {
-      if (!failure.status.ok() && delivered == failure.delivered) return failure.status;
+      const Trajectory whole = Make(request, index, policy);
+      const size_t every = static_cast<size_t>(request.progress_every_tokens);
+      if (!failure.status.ok() && delivered == failure.delivered) {
+        if (every > 0 && whole.tokens.size() > 1) on_trajectory(PartOf(whole, whole.tokens.size() / 2));
+        return failure.status;
+      }
       if (cancel.cancelled()) return absl::CancelledError("generating");
-      on_trajectory(Make(request, index, policy));
+      for (size_t n = every; every > 0 && n < whole.tokens.size(); n += every)
+        on_trajectory(PartOf(whole, n));
+      on_trajectory(whole);
       ++delivered;
     }
     return failure.status;
+  }
+
+  // What there was of a completion after its first `tokens`.
+  static Trajectory PartOf(const Trajectory& whole, size_t tokens) {
+    Trajectory out = whole;
+    out.alternatives.resize(tokens * (whole.alternatives.size() / whole.tokens.size()));
+    if (!out.experts.ids.empty())
+      out.experts.ids.resize(whole.experts.ids.size() - whole.tokens.size() + tokens);
+    out.tokens.resize(tokens);
+    out.raw_logprobs.resize(tokens);
+    out.processed_logprobs.resize(tokens);
+    while (out.spans.back().begin >= static_cast<int32_t>(tokens)) out.spans.pop_back();
+    out.spans.back().end = static_cast<int32_t>(tokens);
+    out.finish_reason = FinishReason::kUnspecified;
+    out.text.clear();
+    return out;
   }
 
   Trajectory Make(const RolloutRequest& request, uint32_t index, const PolicyRef& policy) {
@@ -181,18 +251,33 @@ class FakeRolloutWorker final : public RolloutWorker {
     out.key = {request.draw, index};
     const std::vector<int32_t>& stops = request.sampling.stop_token_ids;
     out.finish_reason = FinishReason::kLength;
+    Trajectory begun;
+    for (const Trajectory& part : request.begun) {
+      if (part.key.index == index) begun = part;
+    }
     for (int32_t position = 0; position < request.sampling.max_new_tokens; ++position) {
       const int32_t token = TokenAt(request, index, static_cast<uint32_t>(position), options_.vocab);
       const float logprob = -0.25f - 0.5f * static_cast<float>(token) / static_cast<float>(options_.vocab);
       out.tokens.push_back(token);
       out.raw_logprobs.push_back(logprob);
       out.processed_logprobs.push_back(request.sampling.temperature == 0 ? 0.0f : logprob);
-      if (std::find(stops.begin(), stops.end(), token) != stops.end()) {
+      for (int32_t i = 0; i < request.sampling.top_logprobs; ++i) {
+        out.alternatives.push_back({(token + i) % options_.vocab, logprob - static_cast<float>(i)});
+      }
+      if (position + 1 > request.sampling.min_new_tokens &&
+          std::find(stops.begin(), stops.end(), token) != stops.end()) {
         out.finish_reason = FinishReason::kStop;
         break;
       }
     }
-    out.spans = {{0, static_cast<int32_t>(out.tokens.size()), policy.version, policy.manifest_hash, "fake"}};
+    AddSpans(begun, policy, &out);
+    if (request.sampling.record_experts) {
+      out.experts.moe_layers = out.experts.per_token = 1;
+      for (int32_t token : request.prompt_tokens) out.experts.ids.push_back(static_cast<uint16_t>(token % 4));
+      for (size_t i = 0; i + 1 < out.tokens.size(); ++i) {
+        out.experts.ids.push_back(static_cast<uint16_t>(out.tokens[i] % 4));
+      }
+    }
     if (options_.text) {
       out.text = options_.text(request, index, policy.version);
     } else {
@@ -205,12 +290,29 @@ class FakeRolloutWorker final : public RolloutWorker {
     return out;
   }
 
+  static void AddSpans(const Trajectory& begun, const PolicyRef& policy, Trajectory* out) {
+    const auto end = static_cast<int32_t>(out->tokens.size());
+    const auto begin = static_cast<int32_t>(begun.tokens.size());
+    out->spans = begun.spans;
+    if (begin == end) return;
+    const VersionSpan own = {begin, end, policy.version, policy.manifest_hash, "fake"};
+    if (!out->spans.empty() && out->spans.back().version == own.version &&
+        out->spans.back().manifest_hash == own.manifest_hash) {
+      out->spans.back().end = end;
+    } else {
+      out->spans.push_back(own);
+    }
+  }
+
   const Options options_;
   mutable absl::Mutex mu_;
   PolicyRef policy_ ABSL_GUARDED_BY(mu_);
   std::deque<Failure> generate_failures_ ABSL_GUARDED_BY(mu_);
   std::deque<absl::Status> load_failures_ ABSL_GUARDED_BY(mu_);
   bool blocked_ ABSL_GUARDED_BY(mu_) = false;
+  bool paused_ ABSL_GUARDED_BY(mu_) = false, draining_ ABSL_GUARDED_BY(mu_) = false;
+  bool continues_ ABSL_GUARDED_BY(mu_) = false;  // calls under way take the newest policy
+  int64_t aborts_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<RolloutRequest> requests_ ABSL_GUARDED_BY(mu_);
   std::vector<PolicyRef> loads_ ABSL_GUARDED_BY(mu_);
   int32_t running_ ABSL_GUARDED_BY(mu_) = 0;
