@@ -73,6 +73,22 @@ TEST_P(AttentionInvariantTest, RowIsTheSameAloneAndInAnyChunkOnAnyThreads) {
   }
 }
 
+TEST(AttentionHeadsTest, OfOneRowAreTheSameOnAnyThreads) {
+  for (const bool bf16 : {false, true}) {
+    const AttentionShape shape = {64, 2, 80, 64, false, 0.2f, bf16};
+    const TestCache cache(shape, 200, 3);
+    const std::vector<float> q = TestValues(64 * 80, 4);
+    const std::vector<CachedRow> row = {{cache.table.data(), 200}};
+    std::vector<float> alone(64 * 64), together(64 * 64);
+    Attention(shape, q.data(), row, alone.data(), nullptr, nullptr);
+    for (const int threads : {2, 5}) {
+      ThreadPool pool(threads);
+      Attention(shape, q.data(), row, together.data(), nullptr, &pool);
+      EXPECT_EQ(together, alone) << threads;
+    }
+  }
+}
+
 TEST_P(AttentionInvariantTest, RowsOfTheShortAndLongInAnyOrderAreTheSame) {
   const std::vector<float> before = Run(64, nullptr);
   const std::vector<float> q = q_;

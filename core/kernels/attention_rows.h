@@ -53,7 +53,10 @@ struct HeadSlice {
   }
 };
 
-// Runs body(i) for i in [0, count); on the pool when `work` multiply-adds are worth waking it.
+// How many threads `work` multiply-adds are worth waking; `pool` may be null.
+int64_t Threads(const ThreadPool* pool, int64_t work);
+
+// Runs body(i) for i in [0, count), on Threads(pool, work) threads.
 void RunPieces(ThreadPool* pool, int64_t count, int64_t work, const std::function<void(int64_t)>& body);
 
 // Memory of this thread, aligned to 64 bytes, kept from call to call; the next call takes it back.

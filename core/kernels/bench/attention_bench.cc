@@ -124,6 +124,7 @@ void Run(int threads) {
                            Model{"mla-45m", {8, 1, 160, 128, true, 0.1f, bf16}},
                            Model{"v2-lite", {16, 1, 576, 512, true, 0.05f, bf16}},
                            Model{"v3", {128, 1, 576, 512, true, 0.05f, bf16}}}) {
+      for (const int64_t tokens : {256, 4096}) Decode(m, 1, tokens, 0, &pool);
       for (const int64_t tokens : {128, 1024, 4096}) Decode(m, 64, tokens, 0, &pool);
       Decode(m, 64, 1024, 896, &pool);
       for (const int64_t tokens : {128, 512}) Prefill(m, tokens, &pool);
