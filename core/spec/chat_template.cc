@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "core/base/status.h"
 #include "core/spec/json.h"
 #include "core/spec/template_ast.h"
@@ -13,39 +15,80 @@
 namespace sluice {
 namespace {
 
+using OrderedJson = nlohmann::ordered_json;
+using SpecialTokens = std::map<std::string, std::string>;  // by name, "bos_token"
+
+absl::StatusOr<chat::Value> FromJson(const OrderedJson& json, const std::string& where, int depth) {
+  using chat::Value;
+  if (depth > kMaxJsonDepth) return absl::InvalidArgumentError(where + ": nested too deeply");
+  if (json.is_null()) return Value(Value::Variant(chat::None{}));
+  if (json.is_boolean()) return Value::Bool(json.get<bool>());
+  if (json.is_number_integer() && (!json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX))
+    return Value::Int(json.get<int64_t>());
+  if (json.is_number()) return Value(Value::Variant(json.get<double>()));
+  if (json.is_string()) {
+    SLUICE_RETURN_IF_ERROR(Annotate(CheckUtf8(json.get_ref<const std::string&>()), where));
+    return Value::Of(json.get_ref<const std::string&>());
+  }
+  if (json.is_array()) {
+    chat::List list;
+    for (const OrderedJson& item : json) {
+      SLUICE_ASSIGN_OR_RETURN(Value value,
+                              FromJson(item, absl::StrCat(where, "[", list.size(), "]"), depth + 1));
+      list.push_back(std::move(value));
+    }
+    return Value::Of(std::move(list));
+  }
+  chat::Object object;
+  for (const auto& [name, member] : json.items()) {
+    SLUICE_RETURN_IF_ERROR(Annotate(CheckUtf8(name), where));
+    SLUICE_ASSIGN_OR_RETURN(Value value,
+                            FromJson(member, absl::StrCat(where, where.empty() ? "" : ".", name), depth + 1));
+    object.Set(name, std::move(value));
+  }
+  return Value::Of(std::move(object));
+}
+
+// strftime_now(format), as transformers gives it to templates.
+chat::Value Clock(absl::Time now) {
+  return chat::Value::Of(chat::Function([now](
+                                            const chat::Arguments& arguments) -> absl::StatusOr<chat::Value> {
+    const bool one = arguments.positional.size() == 1 && arguments.positional[0].string() != nullptr;
+    if (!one || arguments.positional[0].string()->size() > 256)
+      return absl::InvalidArgumentError("strftime_now needs a format of at most 256 bytes");
+    return chat::Value::Of(absl::FormatTime(*arguments.positional[0].string(), now, absl::LocalTimeZone()));
+  }));
+}
+
 class JinjaTemplate final : public ChatTemplate {
  public:
-  JinjaTemplate(chat::Block block, std::string bos_token, std::string eos_token)
-      : block_(std::move(block)), bos_token_(std::move(bos_token)), eos_token_(std::move(eos_token)) {}
+  JinjaTemplate(chat::Block block, SpecialTokens tokens)
+      : block_(std::move(block)), tokens_(std::move(tokens)) {}
 
-  absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
-                                     bool add_generation_prompt) const override {
+  absl::StatusOr<std::string> RenderVariables(const OrderedJson& variables, absl::Time now) const override {
     using chat::Value;
-    chat::List list;
-    for (const ChatMessage& message : messages) {
-      SLUICE_RETURN_IF_ERROR(
-          Annotate(CheckUtf8(message.role), absl::StrCat("messages[", list.size(), "].role")));
-      SLUICE_RETURN_IF_ERROR(
-          Annotate(CheckUtf8(message.content), absl::StrCat("messages[", list.size(), "].content")));
-      chat::Object object;
-      object.Set("role", Value::Of(message.role));
-      object.Set("content", Value::Of(message.content));
-      list.push_back(Value::Of(std::move(object)));
-    }
+    if (!variables.is_object()) return absl::InvalidArgumentError("the template's variables are no object");
     const Value none(Value::Variant(chat::None{}));
-    chat::Evaluator evaluator({{"messages", Value::Of(std::move(list))},
-                               {"add_generation_prompt", Value::Bool(add_generation_prompt)},
-                               {"bos_token", Value::Of(bos_token_)},
-                               {"eos_token", Value::Of(eos_token_)},
-                               {"tools", none},
-                               {"documents", none}});
-    return evaluator.Render(block_);
+    std::map<std::string, Value> globals = {
+        {"tools", none}, {"documents", none}, {"strftime_now", Clock(now)}};
+    for (const auto& [name, token] : tokens_) globals[name] = Value::Of(token);
+    for (const auto& [name, member] : variables.items()) {
+      SLUICE_ASSIGN_OR_RETURN(globals[name], FromJson(member, name, 0));
+    }
+    return chat::Evaluator(std::move(globals)).Render(block_);
   }
 
  private:
   chat::Block block_;
-  std::string bos_token_, eos_token_;
+  SpecialTokens tokens_;
 };
+
+absl::StatusOr<std::unique_ptr<const ChatTemplate>> ParseWith(absl::string_view source,
+                                                              SpecialTokens tokens) {
+  SLUICE_RETURN_IF_ERROR(Annotate(CheckUtf8(source), "chat template"));
+  SLUICE_ASSIGN_OR_RETURN(chat::Block block, chat::ParseTemplate(source));
+  return std::make_unique<const JinjaTemplate>(std::move(block), std::move(tokens));
+}
 
 // A token is written as a string or as an object with its content.
 std::string TokenText(JsonFields& in, const char* name) {
@@ -61,12 +104,16 @@ std::string TokenText(JsonFields& in, const char* name) {
 std::string TemplateText(JsonFields& in) {
   const nlohmann::json* value = in.Find("chat_template");
   if (value == nullptr || !value->is_array()) return in.StringOr("chat_template", "");
+  std::string names;
   for (const nlohmann::json& item : *value) {
+    if (item.is_object() && item.contains("name") && item["name"].is_string() && names.size() < 200)
+      absl::StrAppend(&names, names.empty() ? "" : ", ",
+                      item["name"].get_ref<const std::string&>().substr(0, 64));
     const bool named = item.is_object() && item.contains("name") && item["name"] == "default";
     if (named && item.contains("template") && item["template"].is_string())
       return item["template"].get<std::string>();
   }
-  in.Fail("chat_template", "is a list without one named \"default\"");
+  in.Fail("chat_template", absl::StrCat("is a list without one named \"default\" (there are: ", names, ")"));
   return "";
 }
 
@@ -75,9 +122,19 @@ std::string TemplateText(JsonFields& in) {
 absl::StatusOr<std::unique_ptr<const ChatTemplate>> ChatTemplate::Parse(absl::string_view source,
                                                                         std::string bos_token,
                                                                         std::string eos_token) {
-  SLUICE_RETURN_IF_ERROR(Annotate(CheckUtf8(source), "chat template"));
-  SLUICE_ASSIGN_OR_RETURN(chat::Block block, chat::ParseTemplate(source));
-  return std::make_unique<const JinjaTemplate>(std::move(block), std::move(bos_token), std::move(eos_token));
+  SpecialTokens tokens;
+  if (!bos_token.empty()) tokens["bos_token"] = std::move(bos_token);
+  if (!eos_token.empty()) tokens["eos_token"] = std::move(eos_token);
+  return ParseWith(source, std::move(tokens));
+}
+
+absl::StatusOr<std::string> ChatTemplate::Render(const std::vector<ChatMessage>& messages,
+                                                 bool add_generation_prompt) const {
+  OrderedJson list = OrderedJson::array();
+  for (const ChatMessage& message : messages)
+    list.push_back({{"role", message.role}, {"content", message.content}});
+  return RenderVariables({{"messages", std::move(list)}, {"add_generation_prompt", add_generation_prompt}},
+                         absl::Now());
 }
 
 absl::StatusOr<std::unique_ptr<const ChatTemplate>> ChatTemplate::FromModelFiles(
@@ -86,15 +143,21 @@ absl::StatusOr<std::unique_ptr<const ChatTemplate>> ChatTemplate::FromModelFiles
   SLUICE_ASSIGN_OR_RETURN(const nlohmann::json json,
                           ParseJson(configured ? tokenizer_config_json : "{}", "tokenizer_config.json"));
   JsonFields in(json, "tokenizer_config.json");
-  const std::string bos = TokenText(in, "bos_token"), eos = TokenText(in, "eos_token");
+  SpecialTokens tokens;
+  for (const char* name :
+       {"bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"}) {
+    std::string token = TokenText(in, name);
+    if (!token.empty()) tokens[name] = std::move(token);
+  }
   const std::string source = jinja_file.empty() ? TemplateText(in) : std::string(jinja_file);
   SLUICE_RETURN_IF_ERROR(in.status());
   if (source.empty()) {
     return absl::NotFoundError(
         "the model has no chat template: neither chat_template.jinja nor \"chat_template\" in "
-        "tokenizer_config.json");
+        "tokenizer_config.json. Give prompts as plain text (in a job, prompts.template: RAW), or add the "
+        "template");
   }
-  return Parse(source, bos, eos);
+  return ParseWith(source, std::move(tokens));
 }
 
 }  // namespace sluice

@@ -7,6 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "nlohmann/json.hpp"
 
 namespace sluice {
 
@@ -16,7 +18,7 @@ struct ChatMessage {
 
 class ChatTemplate {
  public:
-  // `source` is Jinja; bos and eos are given to it as bos_token and eos_token.
+  // `source` is Jinja; bos and eos are given to it as bos_token and eos_token, unless they are empty.
   static absl::StatusOr<std::unique_ptr<const ChatTemplate>> Parse(absl::string_view source,
                                                                    std::string bos_token,
                                                                    std::string eos_token);
@@ -25,8 +27,13 @@ class ChatTemplate {
   static absl::StatusOr<std::unique_ptr<const ChatTemplate>> FromModelFiles(
       absl::string_view tokenizer_config_json, absl::string_view jinja_file);
   virtual ~ChatTemplate() = default;
-  virtual absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
-                                             bool add_generation_prompt) const = 0;
+  absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages,
+                                     bool add_generation_prompt) const;
+  // `variables` is an object of all that the template is given, as transformers' apply_chat_template does:
+  // messages (with content as text or parts, tool_calls, ...), tools, add_generation_prompt, enable_thinking
+  // and the like. Its members keep their order. `now` is what strftime_now tells, in local time.
+  virtual absl::StatusOr<std::string> RenderVariables(const nlohmann::ordered_json& variables,
+                                                      absl::Time now) const = 0;
 };
 
 }  // namespace sluice

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "absl/time/civil_time.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "core/spec/json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -124,11 +127,26 @@ INSTANTIATE_TEST_SUITE_P(Statements, ChatTemplateCases, testing::ValuesIn(kState
 INSTANTIATE_TEST_SUITE_P(Whitespace, ChatTemplateCases, testing::ValuesIn(kWhitespace));
 
 TEST(ChatTemplate, RefusesBrokenSource) {
-  for (const char* source :
-       {"{% if %}", "{% if x %}", "{% endif %}", "{{ a", "{{ 'a }}", "{% for x %}{% endfor %}", "{# a",
-        "{{ a b }}", "{% include 'x' %}", "{{ 1 < 2 < 3 }}", "{{ a. }}", "{{ f(a=1, 2) }}", "{% break %}",
-        "{{ 99999999999999999999 }}", "{{ '\\uD800' }}", "{% set x.y.z = 1 %}", "{{ ) }}", "{{ a ! b }}",
-        "{% for x in [1] %}{% endif %}"}) {
+  for (const char* source : {"{% if %}",
+                             "{% if x %}",
+                             "{% endif %}",
+                             "{{ a",
+                             "{{ 'a }}",
+                             "{% for x %}{% endfor %}",
+                             "{# a",
+                             "{{ a b }}",
+                             "{% include 'x' %}",
+                             "{{ 1 < }}",
+                             "{% raw %}x",
+                             "{{ a. }}",
+                             "{{ f(a=1, 2) }}",
+                             "{% break %}",
+                             "{{ 99999999999999999999 }}",
+                             "{{ '\\uD800' }}",
+                             "{% set x.y.z = 1 %}",
+                             "{{ ) }}",
+                             "{{ a ! b }}",
+                             "{% for x in [1] %}{% endif %}"}) {
     EXPECT_THAT(ErrorOf(source), HasSubstr("chat template")) << source;
   }
   EXPECT_THAT(ErrorOf("a\nb\n{{ x. }}"), HasSubstr("line 3"));
@@ -181,6 +199,30 @@ TEST(ChatTemplate, TakesTheFileBeforeTheConfiguration) {
   EXPECT_EQ(ChatTemplate::FromModelFiles("{}", "").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ChatTemplate::FromModelFiles("", "").status().code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(ChatTemplate::FromModelFiles(R"({"chat_template": 3})", "").ok());
+}
+
+TEST(ChatTemplate, TellsTheTimeItIsGiven) {
+  auto parsed = ChatTemplate::Parse("{{ strftime_now('%d %b %Y') }}", "", "");
+  const absl::Time noon = absl::FromCivil(absl::CivilHour(2024, 7, 26, 12), absl::LocalTimeZone());
+  EXPECT_EQ(*(*parsed)->RenderVariables({{"messages", nlohmann::json::array()}}, noon), "26 Jul 2024");
+}
+
+TEST(ChatTemplate, IsGivenAnyVariables) {
+  auto parsed = ChatTemplate::Parse(
+      "{{ tools | tojson }}{{ enable_thinking }}{{ messages[0].tool_calls[0].n }}", "", "");
+  const auto variables = nlohmann::ordered_json::parse(
+      R"({"messages": [{"role": "assistant", "tool_calls": [{"n": 2}]}], "tools": [{"b": 1, "a": null}], "enable_thinking": false})");
+  EXPECT_EQ(*(*parsed)->RenderVariables(variables, absl::Now()), R"([{"b": 1, "a": null}]False2)");
+  EXPECT_FALSE((*parsed)->RenderVariables(nlohmann::ordered_json::array(), absl::Now()).ok());
+}
+
+TEST(ChatTemplate, SaysHowToDoWithoutATemplate) {
+  EXPECT_THAT(std::string(ChatTemplate::FromModelFiles("{}", "").status().message()), HasSubstr("RAW"));
+  EXPECT_THAT(
+      std::string(ChatTemplate::FromModelFiles(R"({"chat_template": [{"name": "rag", "template": "r"}]})", "")
+                      .status()
+                      .message()),
+      HasSubstr("rag"));
 }
 
 TEST(ChatTemplate, RefusesMessagesThatAreNotUtf8) {

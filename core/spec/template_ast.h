@@ -27,7 +27,8 @@ enum class ExprKind {
   kFilter,       // items[0] | text(items[1..], named)
   kTest,         // items[0] is text(items[1..])
   kUnary,        // text: not, -, +
-  kBinary,       // text: + - * / // % ~ == != < <= > >= in and or
+  kBinary,       // text: + - * / // % ~ and or
+  kCompare,      // items[0] op operand op operand ..., the pairs in named: == != < <= > >= in "not in"
   kConditional,  // items[0] if items[1] else items[2] (null: undefined)
 };
 
@@ -53,6 +54,7 @@ struct Node {
   std::string member;              // kSet: the member of a namespace
   ExprPtr expr;                    // kOutput, kSet, kIf condition, kFor iterable
   ExprPtr condition;               // kFor: "if" of the loop
+  bool recursive = false;          // kFor: its body may call loop(items)
   std::vector<ExprPtr> defaults;   // kMacro: by parameter; null: none
   Block body, otherwise;           // kIf, kFor, kMacro, kScope
 };

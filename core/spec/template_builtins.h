@@ -35,6 +35,8 @@ absl::StatusOr<Value> CallMethod(const Value& receiver, const std::string& name,
 // Items of a list, names of an object, characters of a string; of undefined: none.
 absl::StatusOr<List> Iterate(const Value& value, Budget& budget);
 absl::StatusOr<bool> Contains(const Value& container, const Value& item);
+// a op b, for == != < <= > >= in and "not in".
+absl::StatusOr<bool> Holds(const std::string& op, const Value& a, const Value& b);
 // Python's container[begin:end:step] over characters or items.
 absl::StatusOr<Value> Slice(const Value& value, const Value& begin, const Value& end, const Value& step,
                             Budget& budget);

@@ -97,6 +97,8 @@ absl::StatusOr<Value> Evaluator::EvalKind(const Expr& expr) {
       return EvalUnary(expr);
     case ExprKind::kBinary:
       return EvalBinary(expr);
+    case ExprKind::kCompare:
+      return EvalCompare(expr);
     case ExprKind::kConditional: {
       SLUICE_ASSIGN_OR_RETURN(const Value condition, Eval(*expr.items[1]));
       if (condition.Truthy()) return Eval(*expr.items[0]);
@@ -198,6 +200,10 @@ absl::StatusOr<Value> Evaluator::EvalCall(const Expr& expr) {
     SLUICE_ASSIGN_OR_RETURN(function, Eval(callee));
   }
   if (function.undefined()) return UndefinedError(function);
+  if (function.object() != nullptr && function.object()->call != nullptr) {
+    SLUICE_ASSIGN_OR_RETURN(const Arguments arguments, EvalArguments(expr));
+    return (*function.object()->call)(arguments);
+  }
   const auto* callable = function.As<std::shared_ptr<const Function>>();
   if (callable == nullptr)
     return Bad(absl::StrCat("a value of type ", function.TypeName(), " cannot be called"));
@@ -225,6 +231,33 @@ absl::StatusOr<Value> Evaluator::Add(const Value& a, const Value& b) {
   return Arithmetic("+", a, b);
 }
 
+absl::StatusOr<Value> Evaluator::EvalCompare(const Expr& expr) {
+  SLUICE_ASSIGN_OR_RETURN(Value left, Eval(*expr.items[0]));
+  for (const auto& [op, operand] : expr.named) {
+    SLUICE_ASSIGN_OR_RETURN(Value right, Eval(*operand));
+    const size_t work = right.list() != nullptr     ? right.list()->size()
+                        : right.string() != nullptr ? right.string()->size() / 16
+                                                    : 0;
+    SLUICE_RETURN_IF_ERROR(budget_.Charge(static_cast<int64_t>(work)));
+    SLUICE_ASSIGN_OR_RETURN(const bool holds, Holds(op, left, right));
+    if (!holds) return Value::Bool(false);
+    left = std::move(right);
+  }
+  return Value::Bool(true);
+}
+
+// text * number, in either order.
+absl::StatusOr<Value> Evaluator::Repeat(const Value& a, const Value& b) {
+  const std::string* text = a.string() != nullptr ? a.string() : b.string();
+  const int64_t* number = (a.string() != nullptr ? b : a).As<int64_t>();
+  if (number == nullptr) return Arithmetic("*", a, b);
+  std::string out;
+  const int64_t size = static_cast<int64_t>(text->size()), count = std::max<int64_t>(*number, 0);
+  if (size > 0 && count > static_cast<int64_t>(Budget::kMaxTextBytes) / size) return Bad("a string too long");
+  for (int64_t i = 0; size > 0 && i < count; ++i) out += *text;
+  return budget_.Text(std::move(out));
+}
+
 absl::StatusOr<Value> Evaluator::EvalBinary(const Expr& expr) {
   const std::string& op = expr.text;
   SLUICE_ASSIGN_OR_RETURN(const Value a, Eval(*expr.items[0]));
@@ -237,29 +270,7 @@ absl::StatusOr<Value> Evaluator::EvalBinary(const Expr& expr) {
     SLUICE_ASSIGN_OR_RETURN(const std::string right, ToText(b, Budget::kMaxTextBytes));
     return budget_.Text(left + right);
   }
-  if (op == "==") return Value::Bool(Equal(a, b));
-  if (op == "!=") return Value::Bool(!Equal(a, b));
-  if (op == "in") {
-    SLUICE_RETURN_IF_ERROR(budget_.Charge(b.list() != nullptr ? static_cast<int64_t>(b.list()->size()) : 0));
-    SLUICE_ASSIGN_OR_RETURN(const bool contained, Contains(b, a));
-    return Value::Bool(contained);
-  }
-  if (op[0] == '<' || op[0] == '>') {
-    if (a.undefined()) return UndefinedError(a);
-    if (b.undefined()) return UndefinedError(b);
-    SLUICE_ASSIGN_OR_RETURN(const int order, Compare(a, b));
-    const bool holds = op == "<" ? order < 0 : op == "<=" ? order <= 0 : op == ">" ? order > 0 : order >= 0;
-    return Value::Bool(holds);
-  }
-  if (op == "*" && a.string() != nullptr && b.As<int64_t>() != nullptr) {
-    std::string out;
-    const int64_t size = static_cast<int64_t>(a.string()->size()),
-                  count = std::max<int64_t>(*b.As<int64_t>(), 0);
-    if (size > 0 && count > static_cast<int64_t>(Budget::kMaxTextBytes) / size)
-      return Bad("a string too long");
-    for (int64_t i = 0; size > 0 && i < count; ++i) out += *a.string();
-    return budget_.Text(std::move(out));
-  }
+  if (op == "*" && (a.string() != nullptr || b.string() != nullptr)) return Repeat(a, b);
   return Arithmetic(op, a, b);
 }
 

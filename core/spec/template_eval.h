@@ -28,6 +28,9 @@ class Evaluator {
   absl::StatusOr<Flow> Run(const Block& block);
   absl::StatusOr<Flow> RunNode(const Node& node);
   absl::StatusOr<Flow> RunFor(const Node& node);
+  absl::StatusOr<Flow> RunLoop(const Node& node, const Value& iterable, int depth);
+  absl::StatusOr<List> LoopItems(const Node& node, const Value& iterable);
+  Value LoopObject(const Node& node, const List& items, size_t i, int depth);
   absl::Status RunSet(const Node& node);
   absl::StatusOr<std::string> RunInto(const Block& block);  // renders apart
   absl::StatusOr<Value> CallMacro(const Node& node, const Arguments& arguments);
@@ -42,7 +45,9 @@ class Evaluator {
   absl::StatusOr<Value> EvalCall(const Expr& expr);
   absl::StatusOr<Value> EvalUnary(const Expr& expr);
   absl::StatusOr<Value> EvalBinary(const Expr& expr);
+  absl::StatusOr<Value> EvalCompare(const Expr& expr);
   absl::StatusOr<Value> EvalCollection(const Expr& expr);
+  absl::StatusOr<Value> Repeat(const Value& a, const Value& b);
   absl::StatusOr<Value> Add(const Value& a, const Value& b);
   absl::StatusOr<Arguments> EvalArguments(const Expr& expr);
   absl::StatusOr<Value> MakeNamespace(const Arguments& arguments);

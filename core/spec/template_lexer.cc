@@ -32,6 +32,10 @@ class Lexer {
         SLUICE_RETURN_IF_ERROR(Comment());
         continue;
       }
+      if (kind == '%') {
+        SLUICE_ASSIGN_OR_RETURN(const bool raw, Raw());
+        if (raw) continue;
+      }
       at_ += marked ? 3 : 2;
       SLUICE_RETURN_IF_ERROR(kind == '{' ? Tag(TokenKind::kOutputBegin, TokenKind::kOutputEnd, "}}")
                                          : Tag(TokenKind::kBlockBegin, TokenKind::kBlockEnd, "%}"));
@@ -52,8 +56,7 @@ class Lexer {
 
   // Up to the next tag, whose sign decides on the whitespace before it.
   absl::Status Text() {
-    const size_t begin = at_;
-    size_t open = begin;
+    size_t open = at_;
     while (true) {
       open = in_.find('{', open);
       if (open == absl::string_view::npos || open + 1 >= in_.size()) {
@@ -63,6 +66,12 @@ class Lexer {
       if (absl::StrContains("{%#", in_.substr(open + 1, 1))) break;
       ++open;
     }
+    TextUntil(open);
+    return absl::OkStatus();
+  }
+
+  void TextUntil(size_t open) {
+    const size_t begin = at_;
     absl::string_view text = in_.substr(begin, open - begin);
     at_ = open;
     if (open < in_.size()) {
@@ -81,7 +90,43 @@ class Lexer {
     trim_all_ = trim_newline_ = false;
     if (!text.empty()) Add(TokenKind::kText, text);
     CountLines(begin, open);
-    return absl::OkStatus();
+  }
+
+  // Behind "{%" at `open`: a sign, the word alone, a sign, "%}". The end of that and its last sign, or 0.
+  size_t EndOfWordTag(size_t open, absl::string_view word, char& sign) const {
+    size_t at = open + 2;
+    const auto skip_spaces = [&] {
+      while (at < in_.size() && IsSpace(in_[at])) ++at;
+    };
+    if (at < in_.size() && (in_[at] == '-' || in_[at] == '+')) ++at;
+    skip_spaces();
+    if (!absl::StartsWith(in_.substr(std::min(at, in_.size())), word)) return 0;
+    at += word.size();
+    skip_spaces();
+    sign = at < in_.size() && (in_[at] == '-' || in_[at] == '+') ? in_[at++] : 0;
+    return absl::StartsWith(in_.substr(std::min(at, in_.size())), "%}") ? at + 2 : 0;
+  }
+
+  // {% raw %}: all is text up to {% endraw %}. True when there is one here.
+  absl::StatusOr<bool> Raw() {
+    char sign = 0;
+    const size_t begin = EndOfWordTag(at_, "raw", sign);
+    if (begin == 0) return false;
+    CountLines(at_, begin);
+    at_ = begin;
+    trim_all_ = sign == '-';
+    trim_newline_ = false;
+    for (size_t open = in_.find("{%", begin); open != absl::string_view::npos;
+         open = in_.find("{%", open + 1)) {
+      const size_t end = EndOfWordTag(open, "endraw", sign);
+      if (end == 0) continue;
+      TextUntil(open);
+      CountLines(open, end);
+      at_ = end;
+      AfterTag(sign, false);
+      return true;
+    }
+    return Error("raw without endraw");
   }
 
   // lstrip_blocks: blanks between the start of a line and the tag go.

@@ -179,7 +179,7 @@ class Parser {
     if (TakeName("if")) {
       SLUICE_ASSIGN_OR_RETURN(node->condition, ParseExpr());
     }
-    if (IsName("recursive")) return Error("recursive loops are not supported");
+    node->recursive = TakeName("recursive");
     SLUICE_RETURN_IF_ERROR(ExpectBlockEnd());
     ++loops_;
     SLUICE_ASSIGN_OR_RETURN(node->body, ParseBlock({"else", "endfor"}));
@@ -294,31 +294,31 @@ class Parser {
     return expr;
   }
 
-  // a < b < c means a < b and b < c in Jinja; it is refused rather than misread.
+  // The comparison operator that comes next, taken; empty: none.
+  std::string TakeComparison() {
+    for (absl::string_view op : {"==", "!=", "<=", ">=", "<", ">"}) {
+      if (TakeOp(op)) return std::string(op);
+    }
+    if (TakeName("in")) return "in";
+    if (!IsName("not") || Peek(1).kind != TokenKind::kName || Peek(1).text != "in") return "";
+    Take();
+    Take();
+    return "not in";
+  }
+
+  // a < b < c is a < b and b < c.
   ParsedExpr ParseComparison() {
     SLUICE_ASSIGN_OR_RETURN(ExprPtr left, ParseSum());
-    std::string op;
-    bool negated = false;
-    for (absl::string_view candidate : {"==", "!=", "<", "<=", ">", ">="}) {
-      if (IsOp(candidate)) op = std::string(candidate);
-    }
-    if (IsName("in")) op = "in";
-    if (IsName("not") && Peek(1).kind == TokenKind::kName && Peek(1).text == "in") {
-      op = "in";
-      negated = true;
-      Take();
-    }
+    std::string op = TakeComparison();
     if (op.empty()) return left;
-    Take();
-    SLUICE_ASSIGN_OR_RETURN(ExprPtr right, ParseSum());
-    auto expr = Binary(op, std::move(left), std::move(right));
-    for (absl::string_view candidate : {"==", "!=", "<", "<=", ">", ">="}) {
-      if (IsOp(candidate)) return Error("chained comparisons are not supported");
+    auto expr = Make(ExprKind::kCompare);
+    expr->items.push_back(std::move(left));
+    for (; !op.empty(); op = TakeComparison()) {
+      SLUICE_ASSIGN_OR_RETURN(ExprPtr right, ParseSum());
+      expr->named.emplace_back(op, std::move(right));
+      SLUICE_RETURN_IF_ERROR(Chain());
     }
-    if (!negated) return expr;
-    auto inverse = Make(ExprKind::kUnary, "not");
-    inverse->items.push_back(std::move(expr));
-    return inverse;
+    return expr;
   }
 
   ParsedExpr ParseSum() {
@@ -469,16 +469,26 @@ class Parser {
     }
   }
 
+  bool BeginsTestArgument() const {
+    const TokenKind kind = Peek().kind;
+    if (kind == TokenKind::kString || kind == TokenKind::kInt || kind == TokenKind::kFloat) return true;
+    if (kind != TokenKind::kName) return IsOp("[") || IsOp("{");
+    for (absl::string_view word : {"else", "or", "and", "is", "if", "not", "in", "recursive"}) {
+      if (Peek().text == word) return false;
+    }
+    return true;
+  }
+
   ParsedExpr ParseTest(ExprPtr value) {
     const bool negated = TakeName("not");
     auto expr = Make(ExprKind::kTest);
     expr->items.push_back(std::move(value));
     SLUICE_ASSIGN_OR_RETURN(expr->text, ExpectName());
-    const bool literal = Peek().kind == TokenKind::kString || Peek().kind == TokenKind::kInt;
     if (IsOp("(")) {
       SLUICE_RETURN_IF_ERROR(ParseArguments(*expr));
-    } else if (literal) {  // x is divisibleby 3
+    } else if (BeginsTestArgument()) {  // x is divisibleby 3
       SLUICE_ASSIGN_OR_RETURN(ExprPtr argument, ParsePrimary());
+      SLUICE_ASSIGN_OR_RETURN(argument, ParsePostfix(std::move(argument)));
       expr->items.push_back(std::move(argument));
     }
     if (!negated) return expr;

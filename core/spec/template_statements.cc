@@ -11,21 +11,6 @@ namespace {
 
 constexpr int kMaxDepth = 400;
 
-Value LoopObject(const List& items, size_t i) {
-  const int64_t at = static_cast<int64_t>(i), size = static_cast<int64_t>(items.size());
-  Object loop;
-  loop.Set("index", Value::Int(at + 1));
-  loop.Set("index0", Value::Int(at));
-  loop.Set("revindex", Value::Int(size - at));
-  loop.Set("revindex0", Value::Int(size - at - 1));
-  loop.Set("first", Value::Bool(i == 0));
-  loop.Set("last", Value::Bool(at + 1 == size));
-  loop.Set("length", Value::Int(size));
-  if (i > 0) loop.Set("previtem", items[i - 1]);
-  if (at + 1 < size) loop.Set("nextitem", items[i + 1]);
-  return Value::Of(std::move(loop));
-}
-
 absl::Status AtLine(const absl::Status& status, int line) {
   if (absl::StrContains(status.message(), "chat template line ")) return status;
   return Annotate(status, absl::StrCat("chat template line ", line));
@@ -149,32 +134,73 @@ absl::StatusOr<Evaluator::Flow> Evaluator::RunNode(const Node& node) {
       return Flow::kBreak;
     case NodeKind::kContinue:
       return Flow::kContinue;
-    case NodeKind::kScope:
-      return Run(node.body);
+    case NodeKind::kScope: {
+      scopes_.emplace_back();
+      SLUICE_ASSIGN_OR_RETURN(const Flow flow, Run(node.body));
+      scopes_.pop_back();
+      return flow;
+    }
   }
   return Flow::kNext;
 }
 
+Value Evaluator::LoopObject(const Node& node, const List& items, size_t i, int depth) {
+  const int64_t at = static_cast<int64_t>(i), size = static_cast<int64_t>(items.size());
+  Object loop;
+  loop.Set("index", Value::Int(at + 1));
+  loop.Set("index0", Value::Int(at));
+  loop.Set("revindex", Value::Int(size - at));
+  loop.Set("revindex0", Value::Int(size - at - 1));
+  loop.Set("first", Value::Bool(i == 0));
+  loop.Set("last", Value::Bool(at + 1 == size));
+  loop.Set("depth", Value::Int(depth + 1));
+  loop.Set("depth0", Value::Int(depth));
+  loop.Set("cycle", Value::Of(Function([i](const Arguments& a) -> absl::StatusOr<Value> {
+             if (a.positional.empty()) return absl::InvalidArgumentError("cycle needs values");
+             return a.positional[i % a.positional.size()];
+           })));
+  loop.Set("length", Value::Int(size));
+  if (i > 0) loop.Set("previtem", items[i - 1]);
+  if (at + 1 < size) loop.Set("nextitem", items[i + 1]);
+  if (node.recursive) {
+    loop.call =
+        std::make_shared<const Function>([this, &node, depth](const Arguments& a) -> absl::StatusOr<Value> {
+          std::string outer = std::exchange(output_, "");
+          SLUICE_RETURN_IF_ERROR(
+              RunLoop(node, a.positional.empty() ? Value() : a.positional[0], depth + 1).status());
+          return budget_.Text(std::exchange(output_, std::move(outer)));
+        });
+  }
+  return Value::Of(std::move(loop));
+}
+
+absl::StatusOr<List> Evaluator::LoopItems(const Node& node, const Value& iterable) {
+  SLUICE_ASSIGN_OR_RETURN(List items, Iterate(iterable, budget_));
+  if (node.condition == nullptr) return items;
+  List kept;
+  for (const Value& item : items) {
+    scopes_.emplace_back();
+    SLUICE_RETURN_IF_ERROR(Bind(node.names, item));
+    SLUICE_ASSIGN_OR_RETURN(const Value passes, Eval(*node.condition));
+    scopes_.pop_back();
+    if (passes.Truthy()) kept.push_back(item);
+  }
+  return kept;
+}
+
 absl::StatusOr<Evaluator::Flow> Evaluator::RunFor(const Node& node) {
   SLUICE_ASSIGN_OR_RETURN(const Value iterable, Eval(*node.expr));
-  SLUICE_ASSIGN_OR_RETURN(List items, Iterate(iterable, budget_));
-  if (node.condition != nullptr) {
-    List kept;
-    for (const Value& item : items) {
-      scopes_.emplace_back();
-      SLUICE_RETURN_IF_ERROR(Bind(node.names, item));
-      SLUICE_ASSIGN_OR_RETURN(const Value passes, Eval(*node.condition));
-      scopes_.pop_back();
-      if (passes.Truthy()) kept.push_back(item);
-    }
-    items = std::move(kept);
-  }
+  return RunLoop(node, iterable, 0);
+}
+
+absl::StatusOr<Evaluator::Flow> Evaluator::RunLoop(const Node& node, const Value& iterable, int depth) {
+  SLUICE_ASSIGN_OR_RETURN(const List items, LoopItems(node, iterable));
   if (items.empty()) return Run(node.otherwise);
   for (size_t i = 0; i < items.size(); ++i) {
     SLUICE_RETURN_IF_ERROR(budget_.Charge(8));
     scopes_.emplace_back();
     SLUICE_RETURN_IF_ERROR(Bind(node.names, items[i]));
-    scopes_.back()["loop"] = LoopObject(items, i);
+    scopes_.back()["loop"] = LoopObject(node, items, i, depth);
     SLUICE_ASSIGN_OR_RETURN(const Flow flow, Run(node.body));
     scopes_.pop_back();
     if (flow == Flow::kBreak) break;

@@ -1,5 +1,6 @@
 #include "core/spec/template_value.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -44,7 +45,8 @@ std::string PythonQuoted(const std::string& text) {
 // Writes repr or JSON, which differ in constants and quotes only.
 class Writer {
  public:
-  Writer(bool json, int indent, size_t limit) : json_(json), indent_(indent), limit_(limit) {}
+  Writer(const Json* json, size_t limit)
+      : json_(json), options_(json == nullptr ? Json() : *json), limit_(limit) {}
 
   absl::Status Write(const Value& value, int depth) {
     if (depth > kMaxDepth) return absl::ResourceExhaustedError("a value nested too deeply to be written");
@@ -66,8 +68,11 @@ class Writer {
     } else if (const double* d = value.As<double>()) {
       out_ += NumberText(*d);
     } else if (const std::string* s = value.string()) {
-      using Json = nlohmann::json;
-      out_ += json_ ? Json(*s).dump(-1, ' ', false, Json::error_handler_t::replace) : PythonQuoted(*s);
+      using Text = nlohmann::json;
+      out_ +=
+          json_ ? Text(*s).dump(-1, ' ', options_.ascii, Text::error_handler_t::replace) : PythonQuoted(*s);
+    } else if (value.undefined() && !json_) {
+      out_ += "Undefined";
     } else {
       return absl::InvalidArgumentError(absl::StrCat("cannot write a value of type ", value.TypeName()));
     }
@@ -75,10 +80,11 @@ class Writer {
   }
 
   void Break(int depth) {
-    if (indent_ >= 0) absl::StrAppend(&out_, "\n", std::string(static_cast<size_t>(indent_ * depth), ' '));
+    if (options_.indent >= 0)
+      absl::StrAppend(&out_, "\n", std::string(static_cast<size_t>(options_.indent * depth), ' '));
   }
   void Comma(bool first) {
-    if (!first) out_ += indent_ >= 0 ? "," : ", ";
+    if (!first) out_ += options_.comma;
   }
 
   absl::Status WriteList(const List& list, int depth) {
@@ -96,12 +102,17 @@ class Writer {
   absl::Status WriteObject(const Object& object, int depth) {
     out_ += "{";
     bool first = true;
-    for (const auto& [name, value] : object.members()) {
+    std::vector<std::pair<std::string, Value>> sorted;
+    if (options_.sorted) {
+      sorted = object.members();
+      std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
+    for (const auto& [name, value] : options_.sorted ? sorted : object.members()) {
       Comma(first);
       first = false;
       Break(depth + 1);
       SLUICE_RETURN_IF_ERROR(WriteScalar(Value::Of(name)));
-      out_ += ": ";
+      out_ += options_.colon;
       SLUICE_RETURN_IF_ERROR(Write(value, depth + 1));
     }
     if (!first) Break(depth);
@@ -109,14 +120,14 @@ class Writer {
     return absl::OkStatus();
   }
 
-  bool json_;
-  int indent_;
+  const Json* json_;  // null: Python's repr
+  Json options_;
   size_t limit_;
   std::string out_;
 };
 
-absl::StatusOr<std::string> Written(const Value& value, bool json, int indent, size_t limit) {
-  Writer writer(json, indent, limit);
+absl::StatusOr<std::string> Written(const Value& value, const Json* json, size_t limit) {
+  Writer writer(json, limit);
   SLUICE_RETURN_IF_ERROR(writer.Write(value, 0));
   std::string out = writer.Take();
   if (out.size() > limit) return absl::ResourceExhaustedError("a value too long to be written");
@@ -202,11 +213,11 @@ absl::StatusOr<int> Compare(const Value& a, const Value& b) {
 absl::StatusOr<std::string> ToText(const Value& value, size_t limit) {
   if (const std::string* s = value.string()) return *s;
   if (value.undefined()) return std::string();
-  return Written(value, false, -1, limit);
+  return Written(value, nullptr, limit);
 }
 
-absl::StatusOr<std::string> ToJson(const Value& value, int indent, size_t limit) {
-  return Written(value, true, indent, limit);
+absl::StatusOr<std::string> ToJson(const Value& value, const Json& json, size_t limit) {
+  return Written(value, &json, limit);
 }
 
 }  // namespace sluice::chat

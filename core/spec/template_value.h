@@ -18,6 +18,10 @@ namespace sluice::chat {
 class Value;
 using List = std::vector<Value>;
 
+// Arguments of a call: by place and by name.
+struct Arguments;
+using Function = std::function<absl::StatusOr<Value>(const Arguments&)>;
+
 // Members in their order of insertion (few: searched linearly).
 class Object {
  public:
@@ -25,17 +29,16 @@ class Object {
   void Set(absl::string_view name, Value value);
   const std::vector<std::pair<std::string, Value>>& members() const { return members_; }
   bool is_namespace = false;
+  std::shared_ptr<const Function> call;  // of the loop object: what loop(items) does
 
  private:
   std::vector<std::pair<std::string, Value>> members_;
 };
 
-// Arguments of a call: by place and by name.
 struct Arguments {
   List positional;
   std::vector<std::pair<std::string, Value>> named;
 };
-using Function = std::function<absl::StatusOr<Value>(const Arguments&)>;
 
 struct Undefined {
   std::string name;
@@ -89,7 +92,13 @@ absl::StatusOr<int> Compare(const Value& a, const Value& b);
 
 // Text as Python's str(); never longer than `limit` (RESOURCE_EXHAUSTED).
 absl::StatusOr<std::string> ToText(const Value& value, size_t limit);
-// json.dumps(value, ensure_ascii=False), with `indent` spaces (-1: on one line).
-absl::StatusOr<std::string> ToJson(const Value& value, int indent, size_t limit);
+
+// The options of Python's json.dumps.
+struct Json {
+  int indent = -1;  // spaces; -1: on one line
+  std::string comma = ", ", colon = ": ";
+  bool ascii = false, sorted = false;
+};
+absl::StatusOr<std::string> ToJson(const Value& value, const Json& json, size_t limit);
 
 }  // namespace sluice::chat

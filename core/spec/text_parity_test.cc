@@ -9,7 +9,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/file.h"
+#include "core/spec/chat_template.h"
 #include "core/spec/tokenizer.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -82,6 +84,27 @@ TEST_F(TextParity, TokenizersEncodeAndDecodeAsTheLibrary) {
     EXPECT_EQ(wrong, 0) << "decodings";
   }
   EXPECT_GT(compared, 1000u);
+}
+
+TEST_F(TextParity, TemplatesRenderAsTransformers) {
+  const absl::StatusOr<std::string> text = ReadFile(absl::StrCat(folder_, "/templates.json"));
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto cases = nlohmann::ordered_json::parse(*text);
+  EXPECT_GT(cases.size(), 100u);
+  for (const nlohmann::ordered_json& item : cases) {
+    SCOPED_TRACE(absl::StrCat(item["name"].get<std::string>(), ": ", item["source"].get<std::string>()));
+    const auto parsed = ChatTemplate::Parse(item["source"].get<std::string>(), "<s>", "</s>");
+    const absl::StatusOr<std::string> rendered =
+        parsed.ok() ? (*parsed)->RenderVariables(item["variables"], absl::Now())
+                    : absl::StatusOr<std::string>(parsed.status());
+    if (item.contains("error")) {
+      EXPECT_FALSE(rendered.ok()) << *rendered;
+    } else if (rendered.ok()) {
+      EXPECT_EQ(*rendered, item["text"].get<std::string>());
+    } else {
+      ADD_FAILURE() << rendered.status();
+    }
+  }
 }
 
 }  // namespace

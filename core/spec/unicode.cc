@@ -106,6 +106,13 @@ bool IsNumeric(int32_t c) {
   return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
 }
 
+bool IsDecimal(int32_t c) { return utf8proc_category(c) == UTF8PROC_CATEGORY_ND; }
+
+bool IsLetter(int32_t c) {
+  const utf8proc_category_t category = utf8proc_category(c);
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
 bool IsPunctuation(int32_t c) {
   if ((c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126))
     return true;
@@ -126,21 +133,20 @@ bool IsWordCharacter(int32_t c) {
          category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D;
 }
 
-namespace {
-
-std::string MapCharacters(absl::string_view text, utf8proc_int32_t (*map)(utf8proc_int32_t)) {
+std::string ToUpper(absl::string_view text) {
   std::string out;
+  out.reserve(text.size());
   size_t at = 0;
   while (at < text.size()) {
     const int32_t c = NextCodePoint(text, at);
-    AppendUtf8(c < 0 ? 0xFFFD : map(c), out);
+    if (c == 0xDF) {
+      out += "SS";
+    } else {
+      AppendUtf8(c < 0 ? 0xFFFD : utf8proc_toupper(c), out);
+    }
   }
   return out;
 }
-
-}  // namespace
-
-std::string ToUpper(absl::string_view text) { return MapCharacters(text, utf8proc_toupper); }
 
 std::string ToLower(absl::string_view text) {
   std::string out;

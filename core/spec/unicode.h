@@ -21,6 +21,8 @@ size_t UnfinishedUtf8(absl::string_view bytes);
 
 bool IsWhitespace(int32_t code_point);
 bool IsNumeric(int32_t code_point);        // general category N
+bool IsDecimal(int32_t code_point);        // general category Nd
+bool IsLetter(int32_t code_point);         // general category L
 bool IsPunctuation(int32_t code_point);    // general category P, or a punctuation character of ASCII
 bool IsWordCharacter(int32_t code_point);  // alphabetic, mark, digit, connector or joiner (Unicode TR 18)
 
