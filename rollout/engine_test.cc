@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "core/model/decoder_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rollout/testing_model.h"
@@ -137,6 +138,23 @@ TEST_F(EngineTest, BadRequestsNameTheField) {
       {"stop", [](RolloutRequest& r) { r.sampling.stop = {""}; }},
       {"stop", [](RolloutRequest& r) { r.sampling.stop.assign(17, "x"); }},
       {"stop_token_ids", [](RolloutRequest& r) { r.sampling.stop_token_ids.assign(2000, 1); }},
+      {"stop_token_ids[1]",
+       [](RolloutRequest& r) {
+         r.sampling.stop_token_ids = {1, testing_model::kVocab};
+       }},
+      {"logit_bias", [](RolloutRequest& r) { r.sampling.logit_bias[testing_model::kVocab] = 1; }},
+      {"logit_bias", [](RolloutRequest& r) { r.sampling.logit_bias[3] = std::nanf(""); }},
+      {"min_p", [](RolloutRequest& r) { r.sampling.min_p = 1.5f; }},
+      {"repetition_penalty", [](RolloutRequest& r) { r.sampling.repetition_penalty = -1; }},
+      {"presence_penalty", [](RolloutRequest& r) { r.sampling.presence_penalty = 1e6f; }},
+      {"top_logprobs", [](RolloutRequest& r) { r.sampling.top_logprobs = 21; }},
+      {"min_new_tokens", [](RolloutRequest& r) { r.sampling.min_new_tokens = 6; }},
+      {"every token ends",
+       [](RolloutRequest& r) {
+         for (int32_t id = 0; id < testing_model::kVocab; ++id) r.sampling.stop_token_ids.push_back(id);
+         r.sampling.min_new_tokens = 1;
+       }},
+      {"prompt_tokens is empty", [](RolloutRequest& r) { r.prompt_tokens.clear(); }},
   };
   for (const auto& row : table) {
     RolloutRequest request = Request(0, 4, 2, 5);
@@ -244,6 +262,91 @@ TEST_F(EngineTest, ShutdownEndsCallsUnderWay) {
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
   stopper.join();
   EXPECT_TRUE(absl::IsCancelled(engine.Sample(request).status()));
+}
+
+// The kernels, but hidden states of the token '!' are not numbers.
+class SpoiltRun final : public DecoderRun {
+ public:
+  explicit SpoiltRun(std::unique_ptr<DecoderRun> run, int64_t hidden)
+      : run_(std::move(run)), width_(hidden) {}
+  absl::Status Forward(absl::Span<const DecoderRow> rows, float* hidden) override {
+    const absl::Status status = run_->Forward(rows, hidden);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      if (rows[r].token == '!') std::fill_n(hidden + static_cast<int64_t>(r) * width_, width_, std::nanf(""));
+    }
+    return status;
+  }
+  absl::Status Logits(const float* hidden, int64_t rows, float* logits) override {
+    return run_->Logits(hidden, rows, logits);
+  }
+
+ private:
+  const std::unique_ptr<DecoderRun> run_;
+  const int64_t width_;
+};
+class SpoiltBackend final : public DecoderBackend {
+ public:
+  const std::string& kernel_path() const override { return kernels_.kernel_path(); }
+  absl::StatusOr<std::shared_ptr<const BackendWeights>> PackWeights(const ModelConfig& config,
+                                                                    TensorMap tensors,
+                                                                    DType dtype) const override {
+    return kernels_.PackWeights(config, std::move(tensors), dtype);
+  }
+  std::unique_ptr<DecoderRun> NewRun(std::shared_ptr<const BackendWeights> weights,
+                                     ThreadPool* pool) const override {
+    constexpr int64_t kHidden = 32;
+    return std::make_unique<SpoiltRun>(kernels_.NewRun(std::move(weights), pool), kHidden);
+  }
+  int64_t LayerBlockBytes(const ModelConfig& config, DType dtype) const override {
+    return kernels_.LayerBlockBytes(config, dtype);
+  }
+  std::shared_ptr<std::byte[]> AllocateCache(int64_t bytes) const override {
+    return kernels_.AllocateCache(bytes);
+  }
+  void CopyCache(const std::byte* from, int64_t bytes, std::byte* to) const override {
+    kernels_.CopyCache(from, bytes, to);
+  }
+
+ private:
+  const KernelBackend kernels_;
+};
+
+TEST_F(EngineTest, LogitsThatAreNotNumbersEndOnlyTheirRequest) {
+  RolloutRequest good = Request(0, 70, 2, 20), bad = Request(1, 70, 2, 20);
+  good.sampling.logit_bias = {{'!', -100.0f}};
+  bad.prompt_tokens.push_back('!');
+  TestEngine sound;
+  Load(sound);
+  const auto want = sound.Sample(good);
+  ASSERT_TRUE(want.ok()) << want.status();
+  EngineOptions options = Options();
+  options.backend = std::make_shared<SpoiltBackend>();
+  TestEngine engine(options);
+  Load(engine);
+  for (int round = 0; round < 3; ++round) {
+    absl::Status spoilt;
+    std::thread other([&] { spoilt = engine.Sample(bad).status(); });
+    const auto got = engine.Sample(good);
+    other.join();
+    EXPECT_TRUE(absl::IsInternal(spoilt)) << spoilt;
+    EXPECT_THAT(spoilt.message(), HasSubstr("not finite"));
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(got->at(0).tokens, want->at(0).tokens);
+    EXPECT_EQ(got->at(1).raw_logprobs, want->at(1).raw_logprobs);
+  }
+}
+
+TEST_F(EngineTest, PreemptedSequencesFindThePromptsBlocksAgain) {
+  TestEngine probe;
+  Load(probe);
+  EngineOptions options = Options();
+  options.cache_bytes = 6 * probe->policy()->cache.block_bytes();
+  TestEngine engine(options);
+  Load(engine);
+  ASSERT_TRUE(engine.Sample(Request(0, 140, 4, 100)).ok());
+  EXPECT_GT(engine.Metric("sluice_preemptions_total"), 0);
+  EXPECT_GT(engine.Metric("sluice_prefix_cache_hits_total"), 0);
+  EXPECT_LE(engine.Metric("sluice_cache_blocks_used"), 6);
 }
 
 TEST_F(EngineTest, RefusesOptionsOutOfRange) {
