@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "core/kernels/kernels.h"
 #include "core/kernels/reference/reference.h"

