@@ -87,12 +87,19 @@ TEST_P(TorchBackendTest, LogitsEqualThoseOfTheKernelsUpToRounding) {
   const std::vector<float> want = Play(KernelBackend(), config, dtype);
   const std::vector<float> got = Play(*Torch(), config, dtype);
   ASSERT_EQ(got.size(), want.size());
-  // Both accumulate in float32: only the order differs. With bfloat16 weights the kernels round what they
-  // cache and attend with (and on some paths all activations) to 8 bits, the twin does not.
-  const double tolerance = dtype == DType::kBF16 ? 5e-2 : 1e-4;
-  for (size_t i = 0; i < want.size(); ++i) {
-    ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::abs(want[i]))) << i;
+  if (dtype == DType::kF32) {  // both accumulate in float32: only the order differs
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], 1e-4 * (1 + std::abs(want[i]))) << i;
+    return;
   }
+  // With bfloat16 weights the kernels round what they cache and attend with (and on some paths all
+  // activations) to 8 bits, the twin does not; a routing near a tie may then flip, so the mean is asked for.
+  double error = 0, size = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    error += std::abs(got[i] - want[i]);
+    size += std::abs(want[i]);
+  }
+  EXPECT_LT(error, 0.05 * size);
 }
 
 INSTANTIATE_TEST_SUITE_P(
