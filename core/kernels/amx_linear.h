@@ -158,4 +158,22 @@ void LinearOnTiles(const LinearPiece& p) {
   Tiles::End();
 }
 
+// For LimitPieces.
+template <class Tiles>
+int64_t MultiplyOnTiles(int64_t rounds) {
+  Tiles::Begin();
+  alignas(64) uint16_t ones[kTileSide * kStepInputs];
+  for (uint16_t& one : ones) one = 0x3F80;
+  Tiles::template Load<4>(ones, 64);
+  Tiles::template Load<5>(ones, 64);
+  for (int64_t i = 0; i < rounds; ++i) {
+    Tiles::template AddDots<0, 4, 5>();
+    Tiles::template AddDots<1, 4, 5>();
+    Tiles::template AddDots<2, 4, 5>();
+    Tiles::template AddDots<3, 4, 5>();
+  }
+  Tiles::End();
+  return rounds * 4 * kTileSide * kTileSide * kStepInputs * 2;
+}
+
 }  // namespace sluice::kernels::SLUICE_ISA

@@ -14,6 +14,8 @@ namespace sluice::kernels::SLUICE_ISA {
 
 void LinearIsa(const LinearPiece& piece);
 void LinearWidenedIsa(const LinearPiece& piece);
+int64_t MultiplyLimitIsa(int64_t rounds);
+void ReadLimitIsa(const void* memory, int64_t bytes);
 void RmsNormIsa(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight,
                 float epsilon, float* y, int64_t y_stride);
 void ApplyRopeIsa(const RopePiece& piece);

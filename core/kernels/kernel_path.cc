@@ -101,10 +101,12 @@ std::vector<Path> Available() {
     table.attention.forward_bf16 = avx512_bf16::AttentionDottedIsa;
     table.attention.rounds_queries = true;
     table.linear_bf16 = avx512_bf16::LinearAmxIsa;
+    table.limits.multiply_bf16 = avx512_bf16::MultiplyAmxLimitIsa;
     table.panel_inputs = 32;
     table.path = "cpu-amx";
     if (has.amx) paths.push_back({table, true});
     table.linear_bf16 = avx512_bf16::LinearDottedIsa;
+    table.limits.multiply_bf16 = avx512_bf16::MultiplyDottedLimitIsa;
     table.panel_inputs = 2;
     table.path = "cpu-avx512-bf16";
     // Intel's cores start one vdpbf16ps in two cycles, AMD's one or two a cycle; both start as many fused
@@ -117,6 +119,7 @@ std::vector<Path> Available() {
   paths.push_back({generic::Table(), true});
   KernelTable emulated = generic::Table();
   emulated.linear_bf16 = amx_emulated::LinearAmxIsa;
+  emulated.limits.multiply_bf16 = amx_emulated::MultiplyAmxLimitIsa;
   emulated.panel_inputs = 32;
   emulated.path = "cpu-amx-emulated";
   paths.push_back({emulated, false});

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/kernels/attention_pieces.h"
+#include "core/kernels/limit_pieces.h"
 #include "core/kernels/sample_pieces.h"
 
 namespace sluice::kernels {
@@ -43,6 +44,7 @@ struct KernelTable {
   void (*linear_f32)(const LinearPiece& piece);   // weights float32, [panel][k][16]
   void (*linear_bf16)(const LinearPiece& piece);  // weights bfloat16, [panel][pair of k][16][2]
   int64_t panel_inputs;                           // bfloat16 panels have a multiple of this many k
+  LimitPieces limits;
   void (*rms_norm)(const float* x, int64_t rows, int64_t dim, int64_t x_stride, const float* weight,
                    float epsilon, float* y, int64_t y_stride);
   void (*apply_rope)(const RopePiece& piece);
@@ -68,10 +70,13 @@ KernelTable Table();
 namespace avx512_bf16 {
 void LinearDottedIsa(const LinearPiece& piece);  // vdpbf16ps
 void AttentionDottedIsa(const AttentionGroup& group, float* out, float* log_sum_exp, float* scratch);
+int64_t MultiplyDottedLimitIsa(int64_t rounds);
 void LinearAmxIsa(const LinearPiece& piece);  // the process must have been given the tiles
+int64_t MultiplyAmxLimitIsa(int64_t rounds);
 }  // namespace avx512_bf16
 namespace amx_emulated {
 void LinearAmxIsa(const LinearPiece& piece);
+int64_t MultiplyAmxLimitIsa(int64_t rounds);
 }
 
 const KernelTable& ActiveKernels();

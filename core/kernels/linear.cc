@@ -26,8 +26,8 @@ std::shared_ptr<void> AlignedMemory(int64_t bytes) {
 
 // [panel][unit of k][16 outputs][width], a unit being `width` values of k: element (o, k) of row-major `w`,
 // or 0 where there is none. Taken in squares of 16 units, so that reads and writes are of whole cache lines.
-template <typename Value>
-std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in, int64_t width, int64_t panel_inputs,
+template <int64_t width, typename Value>
+std::shared_ptr<const void> Pack(const Value* w, int64_t out, int64_t in, int64_t panel_inputs,
                                  WeightMemory* from) {
   const int64_t panels = PanelsOf(out), square = 16 * width;
   const int64_t bytes = panels * kPanel * panel_inputs * static_cast<int64_t>(sizeof(Value));
@@ -55,7 +55,7 @@ PackedMatrix PackedMatrix::FromF32(const float* w, int64_t out, int64_t in, Weig
   PackedMatrix m;
   m.out_ = out;
   m.in_ = m.panel_inputs_ = in;
-  m.data_ = Pack(w, out, in, 1, in, memory);
+  m.data_ = Pack<1>(w, out, in, in, memory);
   return m;
 }
 
@@ -66,7 +66,7 @@ PackedMatrix PackedMatrix::FromBF16(const uint16_t* w, int64_t out, int64_t in, 
   m.in_ = in;
   m.panel_inputs_ = (in + multiple - 1) / multiple * multiple;
   m.is_bf16_ = true;
-  m.data_ = Pack(w, out, in, 2, m.panel_inputs_, memory);
+  m.data_ = Pack<2>(w, out, in, m.panel_inputs_, memory);
   return m;
 }
 
@@ -97,8 +97,8 @@ namespace {
 
 // Work is counted in multiply-adds. Reading a weight counts as this many.
 constexpr int64_t kReadWeight = 4;
-// A piece is worth handing to another thread from here (a few us of one core).
-constexpr int64_t kWorthAThread = 400'000;
+// A piece is worth handing to another thread from here (about 2 us of one core).
+constexpr int64_t kWorthAThread = 150'000;
 constexpr int64_t kPiecesPerThread = 4;
 
 int64_t Work(const LinearJob& job) {
@@ -120,7 +120,7 @@ Division Divide(const LinearJob& job, int64_t wanted) {
   d.unit = job.rows <= 2 ? 8 : job.rows <= 16 ? 4 : 2;
   const int64_t units = (d.panels + d.unit - 1) / d.unit;
   d.bands = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, units));
-  d.parts = std::clamp<int64_t>(wanted / d.bands, 1, (job.rows + 15) / 16);
+  d.parts = std::clamp<int64_t>((wanted + d.bands - 1) / d.bands, 1, (job.rows + 15) / 16);
   return d;
 }
 

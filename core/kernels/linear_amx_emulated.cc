@@ -57,5 +57,6 @@ struct EmulatedTiles {
 }  // namespace
 
 void LinearAmxIsa(const LinearPiece& p) { LinearOnTiles<EmulatedTiles>(p); }
+int64_t MultiplyAmxLimitIsa(int64_t rounds) { return MultiplyOnTiles<EmulatedTiles>(rounds); }
 
 }  // namespace sluice::kernels::SLUICE_ISA

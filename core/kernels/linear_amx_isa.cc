@@ -38,5 +38,6 @@ struct AmxTiles {
 }  // namespace
 
 void LinearAmxIsa(const LinearPiece& p) { LinearOnTiles<AmxTiles>(p); }
+int64_t MultiplyAmxLimitIsa(int64_t rounds) { return MultiplyOnTiles<AmxTiles>(rounds); }
 
 }  // namespace sluice::kernels::SLUICE_ISA

@@ -33,6 +33,7 @@ KernelTable Table() {
           LinearIsa,
           LinearWidenedIsa,
           2,
+          {MultiplyLimitIsa, MultiplyLimitIsa, ReadLimitIsa},
           RmsNormIsa,
           ApplyRopeIsa,
           SwiGluIsa,

@@ -11,6 +11,32 @@
 
 namespace sluice::kernels::SLUICE_ISA {
 
+// The next inputs of R rows. Every third row has an address of its own and the processor adds one or two
+// strides to it, so that the addresses of a tall tile fit the registers.
+template <int R, class Input>
+struct RowCursor {
+  static constexpr int kBases = (R + 2) / 3;
+  RowCursor(const Input* x, int64_t stride) : stride_bytes(stride * static_cast<int64_t>(sizeof(Input))) {
+#pragma GCC unroll 8
+    for (int b = 0; b < kBases; ++b) {
+      base[b] = reinterpret_cast<const char*>(x + 3 * b * stride);
+      asm("" : "+r"(base[b]));
+    }
+  }
+  inline __attribute__((always_inline)) const Input* Row(int r) const {
+    return reinterpret_cast<const Input*>(base[r / 3] + (r % 3) * stride_bytes);
+  }
+  inline __attribute__((always_inline)) void Advance(int64_t bytes) {
+#pragma GCC unroll 8
+    for (int b = 0; b < kBases; ++b) {
+      base[b] += bytes;
+      asm("" : "+r"(base[b]));  // else the compiler keeps one address a row
+    }
+  }
+  const char* base[kBases];
+  int64_t stride_bytes;
+};
+
 // y[r, j] (+)= sum over k in [0, count) of x[r, k] w[k, j].
 template <class Math>
 struct PairProduct {
@@ -39,35 +65,34 @@ struct WidenedPairs {
   // As they lie, or copied where all rows would fall into the same sets of the cache.
   static Activations<float> Prepare(const LinearPiece& p, int64_t row, int64_t rows, int64_t k,
                                     int64_t count);
+  static constexpr int64_t kPairBytes = 2 * sizeof(float);
+  // `w`: the pair in the first of P panels, `stride` values apart.
   template <int R, int P>
-  static inline __attribute__((always_inline)) void AddPair(Lanes (&sum)[R][P], const float* x,
-                                                            int64_t x_stride, const uint16_t* w,
-                                                            int64_t panel_stride, int64_t pair) {
+  static inline __attribute__((always_inline)) void AddPair(Lanes (&sum)[R][P], const RowCursor<R, float>& x,
+                                                            const uint16_t* w, int64_t stride) {
+    AddHalf(sum, x, w, stride);
     Lanes weight[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) weight[p] = LoadEven(w + p * panel_stride + pair * 2 * kLanes);
-    AddOne(sum, x + 2 * pair, x_stride, weight);
-#pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) weight[p] = LoadOdd(w + p * panel_stride + pair * 2 * kLanes);
-    AddOne(sum, x + 2 * pair + 1, x_stride, weight);
+    for (int p = 0; p < P; ++p) weight[p] = LoadOdd(w + p * stride);
+    AddOne<1>(sum, x, weight);
   }
-  // The even half of a last pair whose odd half is padding.
+  // The even half, for a last pair whose odd half is padding.
   template <int R, int P>
-  static void AddHalf(Lanes (&sum)[R][P], const float* x, int64_t x_stride, const uint16_t* w,
-                      int64_t panel_stride, int64_t pair) {
+  static inline __attribute__((always_inline)) void AddHalf(Lanes (&sum)[R][P], const RowCursor<R, float>& x,
+                                                            const uint16_t* w, int64_t stride) {
     Lanes weight[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) weight[p] = LoadEven(w + p * panel_stride + pair * 2 * kLanes);
-    AddOne(sum, x + 2 * pair, x_stride, weight);
+    for (int p = 0; p < P; ++p) weight[p] = LoadEven(w + p * stride);
+    AddOne<0>(sum, x, weight);
   }
 
  private:
-  template <int R, int P>
-  static inline __attribute__((always_inline)) void AddOne(Lanes (&sum)[R][P], const float* x,
-                                                           int64_t x_stride, const Lanes (&weight)[P]) {
+  template <int Half, int R, int P>
+  static inline __attribute__((always_inline)) void AddOne(Lanes (&sum)[R][P], const RowCursor<R, float>& x,
+                                                           const Lanes (&weight)[P]) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      const Lanes value = Splat(x[r * x_stride]);
+      const Lanes value = Splat(x.Row(r)[Half]);
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) sum[r][p] = Fma(value, weight[p], sum[r][p]);
     }
@@ -75,7 +100,7 @@ struct WidenedPairs {
 };
 
 #if defined(SLUICE_ISA_AVX512)
-constexpr int kPairRows = 14;
+constexpr int kPairRows = 13;
 constexpr int PairPanels(int rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 2; }
 #elif defined(SLUICE_ISA_AVX2)
 constexpr int kPairRows = 6;
@@ -85,46 +110,76 @@ constexpr int kPairRows = 2;
 constexpr int PairPanels(int rows) { return 2; }
 #endif
 
+// R rows by P whole panels. `w` and `y` are of the first panel. Calls nothing: the sums would leave their
+// registers.
 template <int R, int P, class Math>
-__attribute__((noinline)) void PairTile(const PairProduct<Math>& a, int64_t row, int64_t panel) {
+__attribute__((noinline)) void PairTile(const PairProduct<Math>& a, const typename Math::Input* x,
+                                        const uint16_t* w, float* y, int64_t y_stride) {
   Lanes sum[R][P];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      const int64_t column = (panel + p) * kLanes, n = a.columns - column;
-      const float* y = a.y + (row + r) * a.y_stride + column;
-      sum[r][p] = !a.accumulate ? Splat(0.0f) : n >= kLanes ? Load(y) : LoadFirst(y, n, 0.0f);
+    for (int p = 0; p < P; ++p) sum[r][p] = Splat(0.0f);
+  }
+  if (a.accumulate) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) sum[r][p] = Load(y + r * y_stride + p * kLanes);
     }
   }
-  const typename Math::Input* x = a.x + row * a.x_stride;
-  const uint16_t* w = a.w + panel * a.panel_stride;
-  const int64_t x_stride = a.x_stride, panel_stride = a.panel_stride, pairs = a.count / 2;
-  for (int64_t pair = 0; pair < pairs; ++pair) Math::AddPair(sum, x, x_stride, w, panel_stride, pair);
-  if (a.count % 2 != 0) Math::AddHalf(sum, x, x_stride, w, panel_stride, pairs);
+  RowCursor<R, typename Math::Input> inputs(x, a.x_stride);
+  const int64_t panel_stride = a.panel_stride;
+  for (int64_t pair = a.count / 2; pair > 0; --pair) {
+    Math::AddPair(sum, inputs, w, panel_stride);
+    inputs.Advance(Math::kPairBytes);
+    w += 2 * kLanes;
+  }
+  if (a.count % 2 != 0) Math::AddHalf(sum, inputs, w, panel_stride);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      const int64_t column = (panel + p) * kLanes, n = a.columns - column;
-      float* y = a.y + (row + r) * a.y_stride + column;
-      if (a.bias != nullptr) {
-        const float* bias = a.bias + column;
-        sum[r][p] = Add(sum[r][p], n >= kLanes ? Load(bias) : LoadFirst(bias, n, 0.0f));
-      }
-      if (n >= kLanes) {
-        Store(y, sum[r][p]);
-      } else {
-        StoreFirst(y, n, sum[r][p]);
-      }
-    }
+    for (int p = 0; p < P; ++p) Store(y + r * y_stride + p * kLanes, sum[r][p]);
+  }
+}
+
+// The same where the last panel has columns that y lacks: by way of rows that have them.
+template <int R, int P, class Math>
+__attribute__((noinline)) void RaggedPairTile(const PairProduct<Math>& a, const typename Math::Input* x,
+                                              const uint16_t* w, float* y, int64_t columns) {
+  constexpr int64_t kWidth = P * kLanes;
+  float whole[R * kWidth] = {};
+  for (int r = 0; a.accumulate && r < R; ++r) {
+    __builtin_memcpy(whole + r * kWidth, y + r * a.y_stride, columns * sizeof(float));
+  }
+  PairTile<R, P>(a, x, w, whole, kWidth);
+  for (int r = 0; r < R; ++r) {
+    __builtin_memcpy(y + r * a.y_stride, whole + r * kWidth, columns * sizeof(float));
+  }
+}
+
+template <int R, int P, class Math>
+void PairTileAt(const PairProduct<Math>& a, int64_t row, int64_t panel) {
+  const int64_t column = panel * kLanes, left = a.columns - column;
+  const typename Math::Input* x = a.x + row * a.x_stride;
+  const uint16_t* w = a.w + panel * a.panel_stride;
+  float* y = a.y + row * a.y_stride + column;
+  if (left >= P * kLanes) {
+    PairTile<R, P>(a, x, w, y, a.y_stride);
+  } else {
+    RaggedPairTile<R, P>(a, x, w, y, left);
+  }
+  if (a.bias == nullptr) return;
+  const int64_t columns = left < P * kLanes ? left : P * kLanes;
+  for (int r = 0; r < R; ++r) {
+    for (int64_t c = 0; c < columns; ++c) y[r * a.y_stride + c] += a.bias[column + c];
   }
 }
 
 // R rows by the panels [panel, panel_end), P at a time, then what is left with fewer.
 template <int R, int P, class Math>
 void PairTilesAcross(const PairProduct<Math>& a, int64_t row, int64_t panel, int64_t panel_end) {
-  for (; panel + P <= panel_end; panel += P) PairTile<R, P>(a, row, panel);
+  for (; panel + P <= panel_end; panel += P) PairTileAt<R, P>(a, row, panel);
   if constexpr (P > 1) {
     if (panel < panel_end) PairTilesAcross<R, P / 2>(a, row, panel, panel_end);
   }
