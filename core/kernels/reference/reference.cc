@@ -50,11 +50,6 @@ Attended Attention(const at::Tensor& q, const at::Tensor& keys, const at::Tensor
   return {at::einsum("rht,thc->rhc", {masked.softmax(-1), v}), masked.logsumexp(-1)};
 }
 
-Attended MlaAttention(const at::Tensor& q, const at::Tensor& cache, const at::Tensor& lengths, int64_t c,
-                      double scale) {
-  return Attention(q, cache.unsqueeze(1), cache.narrow(1, 0, c).unsqueeze(1), lengths, scale);
-}
-
 Routing Route(const at::Tensor& logits, const RouterParams& params, const at::Tensor& correction_bias) {
   const at::Tensor scores = params.sigmoid ? at::sigmoid(logits) : logits.softmax(-1);
   at::Tensor selection = correction_bias.defined() ? scores + correction_bias : scores;

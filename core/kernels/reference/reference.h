@@ -38,9 +38,6 @@ struct Attended {
 };
 Attended Attention(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                    const at::Tensor& lengths, double scale);
-// One kv head whose values are the first c dimensions of its keys: cache [tokens, c+dr].
-Attended MlaAttention(const at::Tensor& q, const at::Tensor& cache, const at::Tensor& lengths, int64_t c,
-                      double scale);
 
 // logits [rows, experts] -> ids [rows, k] (int64) by falling weight, weights [rows, k].
 struct Routing {
