@@ -44,9 +44,8 @@ absl::Status CheckBegun(const Trajectory& begun, const RolloutRequest& request) 
   check.Require(begun.key.draw == request.draw, "key.draw", "is not the request's draw");
   check.Require(std::find(indices.begin(), indices.end(), begun.key.index) != indices.end(), "key.index",
                 absl::StrCat(begun.key.index, " is not one of indices"));
-  check.Require(begun.finish_reason == FinishReason::kUnspecified, "finish_reason", "it is finished");
   check.Require(
-      begun.tokens.size() < static_cast<size_t>(request.sampling.max_new_tokens), "tokens",
+      begun.tokens.size() <= static_cast<size_t>(request.sampling.max_new_tokens), "tokens",
       absl::StrCat("has ", begun.tokens.size(), ", max_new_tokens is ", request.sampling.max_new_tokens));
   check.Require(
       begun.alternatives.size() == begun.tokens.size() * static_cast<size_t>(request.sampling.top_logprobs),
