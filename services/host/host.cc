@@ -154,11 +154,12 @@ absl::Status Host::Start() {
 }
 
 absl::Status Host::WriteAddressFile() const {
-  const nlohmann::json json = {{"role", role_},
-                               {"name", options_.name},
-                               {"pid", getpid()},
-                               {"grpc", address_},
-                               {"metrics", metrics_address_}};
+  nlohmann::json json = {{"role", role_},
+                         {"name", options_.name},
+                         {"pid", getpid()},
+                         {"grpc", address_},
+                         {"metrics", metrics_address_}};
+  for (const auto& [name, address] : more_addresses_) json[name] = address;
   return Annotate(WriteFileAtomically(options_.address_file, json.dump() + "\n"), "--address-file");
 }
 

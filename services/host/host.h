@@ -3,8 +3,10 @@
 // AddService, Start, Shutdown. Public methods are to be called from one thread, except RequestStop.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,6 +42,10 @@ class Host {
 
   // Before Start. Borrowed: must outlive Shutdown.
   void AddService(grpc::Service* service) { services_.push_back(service); }
+  // Before Start. Another address of the process in its address file, as `name`.
+  void AddAddress(std::string name, std::string address) {
+    more_addresses_[std::move(name)] = std::move(address);
+  }
   // Binds, serves, turns health to SERVING and writes the address file.
   absl::Status Start();
   // "127.0.0.1:41234", with the real port. Valid after Start.
@@ -74,7 +80,8 @@ class Host {
   std::vector<grpc::Service*> services_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_, metrics_address_;
-  int stop_event_ = -1;  // eventfd
+  std::map<std::string, std::string> more_addresses_;  // by name
+  int stop_event_ = -1;                                // eventfd
 };
 
 }  // namespace sluice

@@ -7,6 +7,8 @@
 #include "core/base/status.h"
 #include "rollout/engine.h"
 #include "services/adapters/rollout_adapter.h"
+#include "services/openai/endpoint.h"
+#include "services/openai/http_server.h"
 #include "services/remote/remote_weight_channel.h"
 #include "services/rollout/device.h"
 
@@ -22,12 +24,29 @@ class RolloutRole final : public HostedRole {
  public:
   RolloutRole(std::unique_ptr<Engine> engine, Host& host)
       : engine_(std::move(engine)),
+        endpoint_(*engine_, [this] { return Served(); }),
         adapter_(*engine_, host.executor(),
                  [this](const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline) {
                    return Score(job, tokens, deadline);
                  }) {}
   std::vector<grpc::Service*> Services() override { return {&adapter_}; }
-  void OnStopping() override { engine_->Shutdown(); }
+  void OnStopping() override {
+    if (http_ != nullptr) http_->Stop();
+    engine_->Shutdown();
+  }
+
+  // Serves the OpenAI API.
+  absl::Status StartHttp(int port, Host& host) {
+    openai::HttpOptions options;
+    options.address = absl::StrCat("127.0.0.1:", port);
+    SLUICE_ASSIGN_OR_RETURN(
+        http_, openai::HttpServer::Start(
+                   options, [this](const openai::HttpRequest& request, const CancelToken& gone,
+                                   openai::HttpReply& reply) { endpoint_.Handle(request, gone, reply); }));
+    host.AddAddress("http", http_->address());
+    LogInfo("serving_http", {{"http", http_->address()}});
+    return absl::OkStatus();
+  }
 
  private:
   absl::StatusOr<ScoredTokens> Score(const JobId& job, absl::Span<const int32_t> tokens,
@@ -37,8 +56,17 @@ class RolloutRole final : public HostedRole {
     return ScoredTokens{std::move(scores.logprobs), scores.version};
   }
 
+  absl::StatusOr<openai::ServedModel> Served() const {
+    const PolicyHandle policy = engine_->policy();
+    if (policy == nullptr) return absl::UnavailableError("no policy is served yet");
+    return openai::ServedModel{policy->job, policy->version, policy->config.max_positions, policy->tokenizer,
+                               policy->chat};
+  }
+
   std::unique_ptr<Engine> engine_;
+  openai::Endpoint endpoint_;
   RolloutAdapter adapter_;
+  std::unique_ptr<openai::HttpServer> http_;  // null: not served
 };
 
 absl::Status CheckFlags(const RolloutFlags& flags, const Host& host) {
@@ -72,6 +100,10 @@ void RolloutFlags::Add(CLI::App& app) {
   app.add_option("--dtype", dtype, "With --model: what its tensors are rounded to, bf16 or fp32")
       ->check(CLI::IsMember({"bf16", "fp32"}))
       ->capture_default_str();
+  app.add_option("--http-port", http_port,
+                 "Serve the OpenAI API on this port of 127.0.0.1 too; 0: any free one, -1: do not")
+      ->check(CLI::Range(-1, 65535))
+      ->capture_default_str();
 }
 
 absl::StatusOr<std::unique_ptr<HostedRole>> BuildRollout(const RolloutFlags& flags, Host& host) {
@@ -94,7 +126,11 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildRollout(const RolloutFlags& fla
       return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": ", loaded.message()));
     LogInfo("model_loaded", {{"model", flags.model}, {"dtype", flags.dtype}});
   }
-  return std::make_unique<RolloutRole>(std::move(engine), host);
+  auto role = std::make_unique<RolloutRole>(std::move(engine), host);
+  if (flags.http_port >= 0) {
+    SLUICE_RETURN_IF_ERROR(Annotate(role->StartHttp(flags.http_port, host), "--http-port"));
+  }
+  return role;
 }
 
 }  // namespace sluice
