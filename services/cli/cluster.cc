@@ -38,6 +38,7 @@ std::string SerializeCluster(const std::vector<ClusterProcess>& processes) {
   for (const ClusterProcess& p : processes) {
     list.push_back(
         {{"role", p.role}, {"index", p.index}, {"pid", p.pid}, {"grpc", p.grpc}, {"metrics", p.metrics}});
+    if (!p.http.empty()) list.back()["http"] = p.http;
   }
   return nlohmann::json{{"processes", list}}.dump(2) + "\n";
 }
@@ -58,6 +59,7 @@ absl::StatusOr<std::vector<ClusterProcess>> ParseCluster(absl::string_view json,
                        absl::StrCat("processes[", out.size(), "] lacks role, index, pid, grpc or metrics"));
     }
     p.index = static_cast<int>(index);
+    GetString(entry, "http", p.http);
     out.push_back(std::move(p));
   }
   return out;
@@ -93,6 +95,7 @@ absl::StatusOr<ServiceAddress> ReadAddressFile(const std::string& path) {
       !GetString(root, "metrics", out.metrics)) {
     return Malformed(path, "lacks role, name, pid, grpc or metrics");
   }
+  GetString(root, "http", out.http);
   return out;
 }
 

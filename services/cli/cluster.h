@@ -1,5 +1,5 @@
 // STATE/cluster.json: which processes of a fleet run where.
-//   {"processes":[{"role","index","pid","grpc","metrics"}]}
+//   {"processes":[{"role","index","pid","grpc","metrics","http" (where it is served)}]}
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@ struct ClusterProcess {
   int index = 0;     // of the role; a learner's rank
   int64_t pid = 0;
   std::string grpc, metrics;  // "host:port"
+  std::string http;           // of the OpenAI API; empty: none
   friend bool operator==(const ClusterProcess&, const ClusterProcess&) = default;
 };
 
@@ -34,7 +35,7 @@ absl::StatusOr<std::string> FindCoordinator(const std::string& coordinator, cons
 struct ServiceAddress {
   std::string role, name;
   int64_t pid = 0;
-  std::string grpc, metrics;
+  std::string grpc, metrics, http;  // http may be empty
 };
 absl::StatusOr<ServiceAddress> ReadAddressFile(const std::string& path);
 

@@ -25,6 +25,9 @@ int main(int argc, char** argv) {
   sluice::cli::AddControlCommands(line);
   sluice::cli::AddGenerateCommand(line);
   sluice::cli::AddScoreCommand(line);
+  sluice::cli::AddChatCommand(line);
+  sluice::cli::AddServeCommand(line);
+  sluice::cli::AddBenchCommand(line);
   if (argc > 1 && argv[1][0] != '-' && !line.Has(argv[1])) {
     return sluice::cli::Report(absl::InvalidArgumentError(line.Unknown(argv[1])));
   }

@@ -37,6 +37,28 @@ Json SpansJson(const v1::Trajectory& trajectory) {
   return spans;
 }
 
+// For each token [[token, logprob], ...], most probable first; empty when the job keeps none.
+Json AlternativesJson(const v1::Trajectory& t) {
+  Json out = Json::array();
+  const int per_token = t.tokens_size() == 0 ? 0 : t.alternative_tokens_size() / t.tokens_size();
+  for (int i = 0; i < (per_token == 0 ? 0 : t.tokens_size()); ++i) {
+    Json list = Json::array();
+    for (int k = i * per_token; k < (i + 1) * per_token; ++k)
+      list.push_back({t.alternative_tokens(k), t.alternative_logprobs(k)});
+    out.push_back(std::move(list));
+  }
+  return out;
+}
+
+// "version 3" or "versions 3 [0, 17), 4 [17, 40)".
+std::string SpansText(const v1::Trajectory& t) {
+  if (t.spans_size() == 1) return absl::StrCat("version ", t.spans(0).policy_version());
+  std::vector<std::string> parts;
+  for (const v1::VersionSpan& s : t.spans())
+    parts.push_back(absl::StrFormat("%d [%d, %d)", s.policy_version(), s.begin(), s.end()));
+  return absl::StrCat("versions ", absl::StrJoin(parts, ", "));
+}
+
 template <typename Repeated>
 Json ListJson(const Repeated& values) {
   Json out = Json::array();
@@ -60,6 +82,7 @@ Json SampleJson(const v1::ListSamplesResponse& sample) {
           {"tokens", ListJson(t.tokens())},
           {"logprobs", ListJson(t.raw_logprobs())},
           {"spans", SpansJson(t)},
+          {"alternatives", AlternativesJson(t)},
           {"verdict", VerdictJson(sample.verdict())},
           {"advantage", sample.advantage()},
           {"worker", t.worker()},
@@ -86,8 +109,8 @@ std::string SampleText(const v1::ListSamplesResponse& sample) {
   std::string out = absl::StrFormat("--- draw %d, sample %d", t.key().draw(), t.key().index());
   if (sample.step() > 0) absl::StrAppend(&out, ", step ", sample.step());
   if (!sample.ledger_column().empty()) absl::StrAppend(&out, ", ", sample.ledger_column());
-  absl::StrAppendFormat(&out, ", advantage %.4g, %d tokens, %s, %s\n", sample.advantage(), t.tokens_size(),
-                        FinishReasonName(t.finish_reason()), t.worker());
+  absl::StrAppendFormat(&out, ", advantage %.4g, %d tokens, %s, %s, %s\n", sample.advantage(),
+                        t.tokens_size(), FinishReasonName(t.finish_reason()), SpansText(t), t.worker());
   return absl::StrCat(out, sample.prompt(), "\n>>> ", t.text(), "\n", VerdictLine(sample.verdict()), "\n\n");
 }
 

@@ -8,7 +8,7 @@
 
 namespace sluice::cli {
 
-// {"draw","index","prompt","prompt_uid","text","tokens","logprobs","spans","verdict","advantage","worker","attempt",
+// {"draw","index","prompt","prompt_uid","text","tokens","logprobs","spans","alternatives","verdict","advantage","worker","attempt",
 // "ledger_column","step","finish_reason"}.
 nlohmann::ordered_json SampleJson(const v1::ListSamplesResponse& sample);
 // For people: a heading, the prompt, the completion, the verdict with its components, an empty line.

@@ -113,6 +113,9 @@ void AddUpCommands(CommandLine& line) {
             .add_option("--device", o.shape.device,
                         "Of the rollout workers: cpu, cuda or cuda:N (cuda needs a build of the preset cuda)")
             ->capture_default_str();
+        command.add_flag("--http", o.shape.http,
+                         "Rollout workers serve the policy over HTTP too, as the OpenAI API has it; "
+                         "STATE/cluster.json has the addresses");
         command.add_flag("--detach", o.detach, "Return when everything serves and leave it running");
       },
       [](const UpOptions& o) { return Report(o.detach ? RunDetached(o) : RunInForeground(o)); });

@@ -4,9 +4,11 @@
 #include <set>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/status.h"
+#include "core/rl/sampling_check.h"
 
 namespace sluice::cli {
 namespace {
@@ -94,6 +96,34 @@ absl::Status ReadStops(const Json& row, SamplingParams& sampling) {
   return absl::OkStatus();
 }
 
+// What is off by default: penalties, min_p, logit_bias, min_tokens, top_logprobs.
+absl::Status ReadPenalties(const Json& row, SamplingParams& sampling) {
+  double min_p = 0, repetition = 1, presence = 0, frequency = 0;
+  SLUICE_RETURN_IF_ERROR(ReadNumber(row, "min_p", 0, 1, min_p));
+  SLUICE_RETURN_IF_ERROR(ReadNumber(row, "repetition_penalty", 1e-6, 100, repetition));
+  SLUICE_RETURN_IF_ERROR(ReadNumber(row, "presence_penalty", -100, 100, presence));
+  SLUICE_RETURN_IF_ERROR(ReadNumber(row, "frequency_penalty", -100, 100, frequency));
+  sampling.min_p = static_cast<float>(min_p);
+  sampling.repetition_penalty = static_cast<float>(repetition);
+  sampling.presence_penalty = static_cast<float>(presence);
+  sampling.frequency_penalty = static_cast<float>(frequency);
+  int64_t min_tokens = 0, top_logprobs = 0;
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "min_tokens", 0, kMaxTokens, min_tokens));
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "top_logprobs", 0, kMaxTopLogprobs, top_logprobs));
+  sampling.min_new_tokens = static_cast<int32_t>(min_tokens);
+  sampling.top_logprobs = static_cast<int32_t>(top_logprobs);
+  const auto bias = row.find("logit_bias");
+  if (bias == row.end() || bias->is_null()) return absl::OkStatus();
+  if (!bias->is_object()) return Wrong("logit_bias", "must be an object of numbers by token id");
+  for (const auto& [name, value] : bias->items()) {
+    int32_t token = -1;
+    if (!absl::SimpleAtoi(name, &token) || !value.is_number())
+      return Wrong("logit_bias", "must be an object of numbers by token id");
+    sampling.logit_bias[token] = value.get<float>();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadSampling(const Json& row, SamplingParams& sampling) {
   double temperature = 1, top_p = 1;
   int64_t top_k = 0, max_tokens = kDefaultMaxTokens;
@@ -105,7 +135,11 @@ absl::Status ReadSampling(const Json& row, SamplingParams& sampling) {
   sampling.top_p = static_cast<float>(top_p);
   sampling.top_k = static_cast<int32_t>(top_k);
   sampling.max_new_tokens = static_cast<int32_t>(max_tokens);
-  return ReadStops(row, sampling);
+  SLUICE_RETURN_IF_ERROR(ReadPenalties(row, sampling));
+  SLUICE_RETURN_IF_ERROR(ReadStops(row, sampling));
+  const absl::Status valid = Validate(sampling);  // "field: what"
+  return valid.ok() ? valid
+                    : absl::InvalidArgumentError(absl::StrReplaceAll(valid.message(), {{"_new_", "_"}}));
 }
 
 // A JSON that keeps the member's value, or the index.
@@ -115,6 +149,19 @@ absl::Status CheckVocabulary(const std::vector<int32_t>& tokens, int64_t vocab) 
   const auto outside = std::find_if(tokens.begin(), tokens.end(), [&](int32_t t) { return t >= vocab; });
   if (vocab == 0 || outside == tokens.end()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("token ", *outside, " is not in the vocabulary of ", vocab));
+}
+
+// For each token its alternatives: [[token, logprob], ...].
+nlohmann::ordered_json AlternativesJson(const Trajectory& t) {
+  auto out = nlohmann::ordered_json::array();
+  const size_t per_token = t.tokens.empty() ? 0 : t.alternatives.size() / t.tokens.size();
+  for (size_t i = 0; i < t.tokens.size(); ++i) {
+    auto list = nlohmann::ordered_json::array();
+    for (size_t k = i * per_token; k < (i + 1) * per_token; ++k)
+      list.push_back({t.alternatives[k].token, t.alternatives[k].raw_logprob});
+    out.push_back(std::move(list));
+  }
+  return out;
 }
 
 const char* NameOf(FinishReason reason) {
@@ -134,9 +181,26 @@ const char* NameOf(FinishReason reason) {
 }  // namespace
 
 absl::StatusOr<GenerateRow> ParseGenerateRow(const Json& row, size_t index) {
-  SLUICE_RETURN_IF_ERROR(
-      CheckFields(row, {"id", "prompt", "tokens", "messages", "temperature", "top_k", "top_p", "max_tokens",
-                        "stop", "stop_token_ids", "ignore_eos", "seed", "n"}));
+  SLUICE_RETURN_IF_ERROR(CheckFields(row, {"id",
+                                           "prompt",
+                                           "tokens",
+                                           "messages",
+                                           "temperature",
+                                           "top_k",
+                                           "top_p",
+                                           "max_tokens",
+                                           "stop",
+                                           "stop_token_ids",
+                                           "ignore_eos",
+                                           "seed",
+                                           "n",
+                                           "min_p",
+                                           "repetition_penalty",
+                                           "presence_penalty",
+                                           "frequency_penalty",
+                                           "logit_bias",
+                                           "min_tokens",
+                                           "top_logprobs"}));
   if (row.contains("prompt") + row.contains("tokens") + row.contains("messages") != 1) {
     return absl::InvalidArgumentError("exactly one of \"prompt\", \"tokens\" and \"messages\" is needed");
   }
@@ -233,6 +297,7 @@ nlohmann::ordered_json CompletionRow(const GenerateRow& row, const Trajectory& t
   out["text"] = trajectory.text;
   out["tokens"] = trajectory.tokens;
   out["logprobs"] = trajectory.raw_logprobs;
+  if (row.sampling.top_logprobs > 0) out["alternatives"] = AlternativesJson(trajectory);
   out["finish_reason"] = NameOf(trajectory.finish_reason);
   return out;
 }

@@ -1,7 +1,9 @@
 // Rows of `sluice generate`:
 //   {"id", "prompt" | "tokens" | "messages", "temperature", "top_k", "top_p", "max_tokens", "stop",
 //   "stop_token_ids",
-//    "ignore_eos", "seed", "n"}  ->  {"id", "index" (when n > 1), "text", "tokens", "logprobs",
+//    "ignore_eos", "seed", "n", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
+//    "logit_bias", "min_tokens", "top_logprobs"}
+//   ->  {"id", "index" (when n > 1), "text", "tokens", "logprobs", "alternatives" (when asked for),
 //    "finish_reason"}
 // Defaults: temperature 1, max_tokens 128 or what the model's context leaves when that is less, n 1, the
 // others off. Unknown fields are errors. Pure.

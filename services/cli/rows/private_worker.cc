@@ -35,13 +35,13 @@ absl::StatusOr<PrivateWorker> PrivateWorker::Start(const PrivateWorkerOptions& o
   const int threads =
       options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   SLUICE_ASSIGN_OR_RETURN(
-      out.pid_,
-      Spawn({{binary, "--model", options.model, "--dtype", options.dtype, "--listen", "127.0.0.1:0",
-              "--metrics-listen", "127.0.0.1:0", "--address-file", out.folder_ + "/address.json", "--state",
-              out.folder_, "--name", "rollout-local", "--threads", absl::StrCat(threads)},
-             out.folder_ + "/log",
-             /*new_session=*/true,
-             /*die_with_parent=*/true}));
+      out.pid_, Spawn({{binary, "--model", options.model, "--dtype", options.dtype, "--listen", "127.0.0.1:0",
+                        "--metrics-listen", "127.0.0.1:0", "--address-file", out.folder_ + "/address.json",
+                        "--state", out.folder_, "--name", "rollout-local", "--threads", absl::StrCat(threads),
+                        "--http-port", absl::StrCat(options.http_port)},
+                       out.folder_ + "/log",
+                       /*new_session=*/true,
+                       /*die_with_parent=*/true}));
   SLUICE_RETURN_IF_ERROR(out.AwaitServing(options.start_deadline));
   return out;
 }
@@ -52,6 +52,7 @@ absl::Status PrivateWorker::AwaitServing(absl::Duration deadline) {
     const auto address = ReadAddressFile(folder_ + "/address.json");
     if (address.ok()) {
       address_ = address->grpc;
+      http_address_ = address->http;
       return absl::OkStatus();
     }
     if (const auto exit = PollChild(pid_)) {
@@ -67,7 +68,8 @@ absl::Status PrivateWorker::AwaitServing(absl::Duration deadline) {
 PrivateWorker::PrivateWorker(PrivateWorker&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
       folder_(std::exchange(other.folder_, "")),
-      address_(std::move(other.address_)) {}
+      address_(std::move(other.address_)),
+      http_address_(std::move(other.http_address_)) {}
 
 PrivateWorker::~PrivateWorker() {
   if (pid_ != 0) StopChild(pid_, kStopDeadline);

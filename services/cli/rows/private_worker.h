@@ -15,6 +15,7 @@ struct PrivateWorkerOptions {
   std::string model;           // Hugging Face directory
   std::string dtype = "bf16";  // or "fp32"
   int threads = 0;             // 0: the machine's
+  int http_port = -1;          // of the OpenAI API; 0: any free one, -1: none
   absl::Duration start_deadline = absl::Minutes(10);
 };
 
@@ -28,6 +29,7 @@ class PrivateWorker {
   PrivateWorker& operator=(PrivateWorker&&) = delete;
 
   const std::string& address() const { return address_; }
+  const std::string& http_address() const { return http_address_; }  // empty without http_port
 
  private:
   PrivateWorker() = default;
@@ -35,7 +37,7 @@ class PrivateWorker {
 
   pid_t pid_ = 0;
   std::string folder_;  // its address file and log; removed at the end
-  std::string address_;
+  std::string address_, http_address_;
 };
 
 }  // namespace sluice::cli

@@ -106,6 +106,35 @@ TEST(GenerateRowTest, ReadsAllFields) {
   EXPECT_THAT(row->sampling.stop, ElementsAre("end"));
   EXPECT_THAT(row->sampling.stop_token_ids, ElementsAre(4));
   EXPECT_TRUE(row->sampling.ignore_eos);
+}
+
+TEST(GenerateRow, ReadsPenaltiesBiasesAndAlternatives) {
+  const auto row = ParseGenerateRow(
+      nlohmann::json::parse(
+          R"({"prompt": "x", "min_p": 0.25, "repetition_penalty": 1.5, "presence_penalty": -1,
+        "frequency_penalty": 2, "logit_bias": {"7": -100}, "min_tokens": 3, "top_logprobs": 2})"),
+      0);
+  ASSERT_TRUE(row.ok()) << row.status();
+  SamplingParams expected;
+  expected.min_p = 0.25f;
+  expected.repetition_penalty = 1.5f;
+  expected.presence_penalty = -1;
+  expected.frequency_penalty = 2;
+  expected.logit_bias = {{7, -100}};
+  expected.min_new_tokens = 3;
+  expected.top_logprobs = 2;
+  EXPECT_EQ(row->sampling, expected);
+  Trajectory t;
+  t.tokens = {1, 2};
+  t.raw_logprobs = {-1, -2};
+  t.alternatives = {{5, -0.5f}, {6, -1}, {7, -0.5f}, {8, -1}};
+  EXPECT_EQ(CompletionRow(*row, t)["alternatives"].dump(), "[[[5,-0.5],[6,-1.0]],[[7,-0.5],[8,-1.0]]]");
+  for (const char* field : {R"("min_p": 2)", R"("repetition_penalty": 0)", R"("logit_bias": {"x": 1})",
+                            R"("logit_bias": {"-1": 1})", R"("logit_bias": {"1": 1000})",
+                            R"("min_tokens": 200)", R"("top_logprobs": 21)"}) {
+    const std::string text = std::string("{\"prompt\": \"x\", ") + field + "}";
+    EXPECT_FALSE(ParseGenerateRow(nlohmann::json::parse(text), 0).ok()) << text;
+  }
   EXPECT_EQ(row->seed, 9u);
   EXPECT_EQ(row->n, 2u);
 }

@@ -43,6 +43,7 @@ std::vector<std::string> CommandOf(const FleetMember& member, const StartContext
   if (member.role != "coordinator") add("--coordinator", context.coordinator);
   if (member.role == "rollout" || member.role == "learner") add("--threads", absl::StrCat(context.threads));
   if (member.role == "rollout") add("--device", context.device);
+  if (member.role == "rollout" && !context.http_port.empty()) add("--http-port", context.http_port);
   if (member.role == "learner") {
     add("--rank", absl::StrCat(member.index));
     add("--world", absl::StrCat(context.world));

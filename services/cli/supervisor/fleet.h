@@ -10,6 +10,7 @@ struct FleetShape {
   int rollout_workers = 2, reward_workers = 1, learner_ranks = 1;
   int threads = 0;             // of each rollout worker and learner rank; 0: the machine's, shared out
   std::string device = "cpu";  // of the rollout workers
+  bool http = false;           // rollout workers serve the OpenAI API, each on a port of its own
   friend bool operator==(const FleetShape&, const FleetShape&) = default;
 };
 
@@ -39,6 +40,7 @@ struct StartContext {
   int64_t gang_epoch = 0;
   int threads = 1;
   std::string device = "cpu";  // of a rollout worker
+  std::string http_port;       // of a rollout worker; empty: no HTTP
 };
 std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context);
 

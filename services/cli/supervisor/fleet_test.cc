@@ -46,11 +46,15 @@ TEST(FleetTest, GivesALearnerItsRankAndEpoch) {
                             "--threads", "3", "--coordinator", "127.0.0.1:1", "--name", "learner-1"}));
 }
 
-TEST(FleetTest, GivesTheDeviceToRolloutWorkersOnly) {
+TEST(FleetTest, GivesDeviceAndHttpPortToRolloutWorkersOnly) {
   StartContext context = Context();
   context.device = "cuda";
   EXPECT_THAT(CommandOf({"rollout", 0, "rollout-0"}, context), IsSupersetOf({"--device", "cuda"}));
   EXPECT_THAT(CommandOf({"learner", 0, "learner-0"}, context), Not(Contains("--device")));
+  EXPECT_THAT(CommandOf({"rollout", 0, "rollout-0"}, context), Not(Contains("--http-port")));
+  context.http_port = "8001";
+  EXPECT_THAT(CommandOf({"rollout", 0, "rollout-0"}, context), IsSupersetOf({"--http-port", "8001"}));
+  EXPECT_THAT(CommandOf({"reward", 0, "reward-0"}, context), Not(Contains("--http-port")));
 }
 
 TEST(FleetTest, GivesTheCoordinatorNoCoordinator) {

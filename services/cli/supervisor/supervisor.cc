@@ -202,11 +202,14 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   context.gang_epoch = gang_epoch_;
   context.threads = ThreadsPerProcess(options_.shape, options_.cores);
   context.device = options_.shape.device;
+  if (options_.shape.http) context.http_port = "0";
   context.coordinator = Find("coordinator")->address.grpc;
   context.rendezvous = Find("learner-0") ? Find("learner-0")->address.grpc : "";
   if (KeepsAddress(member)) {
     context.listen = member.address.grpc;
     context.metrics_listen = member.address.metrics;
+    const std::string& http = member.address.http;
+    if (options_.shape.http && !http.empty()) context.http_port = http.substr(http.rfind(':') + 1);
   }
   std::error_code ignored;
   std::filesystem::remove(AddressPath(options_.state, member.is), ignored);
@@ -312,7 +315,8 @@ absl::Status Supervisor::WriteRecords() const {
   record.learner_ranks = options_.shape.learner_ranks;
   for (const Member& m : members_) {
     if (!m.address.grpc.empty()) {
-      cluster.push_back({m.is.role, m.is.index, m.address.pid, m.address.grpc, m.address.metrics});
+      cluster.push_back(
+          {m.is.role, m.is.index, m.address.pid, m.address.grpc, m.address.metrics, m.address.http});
     }
     if (m.process.pid != 0) record.processes.push_back({m.is.name, m.process});
   }

@@ -56,6 +56,7 @@ absl::Status UpProcess::Spawn() {
                                    absl::StrCat(shape_.learner_ranks),
                                    "--device",
                                    shape_.device};
+  if (shape_.http) argv.push_back("--http");
   if (shape_.threads > 0) argv.insert(argv.end(), {"--threads", absl::StrCat(shape_.threads)});
   SLUICE_ASSIGN_OR_RETURN(pid_, cli::Spawn({argv, log(), /*new_session=*/true, die_with_parent_}));
   return absl::OkStatus();
