@@ -31,7 +31,7 @@ double FlopsPerSecond(int64_t (*multiply)(int64_t), ThreadPool* pool) {
   constexpr double kTry = 0.03;
   constexpr int kTries = 6;
   const int64_t pieces = 32 * (pool == nullptr ? 1 : pool->threads());
-  int64_t rounds = 1000;
+  int64_t rounds = 1;
   while (SecondsOf([&] { multiply(rounds); }) < kTry / 32 && rounds < int64_t{1} << 40) rounds *= 2;
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
