@@ -36,5 +36,9 @@ void AttentionBackwardBlockIsa(const AttentionBackwardGroup& group, int64_t b, c
                                float* d_scores, float* scratch);
 void AttentionBackwardQueriesIsa(const AttentionGroup& group, int64_t row, int64_t row_end,
                                  const float* d_scores, float* d_q, float* scratch);
+void RmsNormBackwardIsa(const RmsNormGradientPiece& piece);
+void SwiGluBackwardIsa(const float* d_act, const float* gate, const float* up, int64_t n, float* act,
+                       float* d_gate, float* d_up);
+void LogitGradientIsa(const LogitGradientPiece& piece);
 
 }  // namespace sluice::kernels::SLUICE_ISA

@@ -7,6 +7,7 @@
 
 #include "core/kernels/attention_pieces.h"
 #include "core/kernels/limit_pieces.h"
+#include "core/kernels/gradient_pieces.h"
 #include "core/kernels/sample_pieces.h"
 
 namespace sluice::kernels {
@@ -56,6 +57,7 @@ struct KernelTable {
   SamplePieces sample;
   float (*dot)(const float* a, const float* b, int64_t n);
   AttentionPieces attention;
+  GradientPieces gradients;
 };
 
 namespace generic {

@@ -117,6 +117,9 @@ struct RouterParams {
   float scaling = 1;
 };
 void Route(const float* logits, const RouterParams& params, int32_t* ids, float* weights);
+// The weights of experts chosen before: the same bits as from Route where Route would choose them in this
+// order.
+void RouteTo(const float* logits, const RouterParams& params, const int32_t* ids, float* weights);
 
 // log p of `target` and the entropy (nats) of softmax(logits / temperature), over `vocab` values; entropy may
 // be null. LogSoftmaxSums and LogProbability of sample.h.

@@ -53,15 +53,32 @@ void MaskGroups(const RouterParams& params, std::vector<float>* selection) {
   }
 }
 
-}  // namespace
-
-void Route(const float* logits, const RouterParams& params, int32_t* ids, float* weights) {
+std::vector<float> Scores(const float* logits, const RouterParams& params) {
   std::vector<float> scores(logits, logits + params.experts);
   if (params.sigmoid) {
     ActiveKernels().sigmoid(scores.data(), params.experts);
   } else {
     ActiveKernels().softmax(scores.data(), params.experts);
   }
+  return scores;
+}
+
+void Weigh(const std::vector<float>& scores, const RouterParams& params, const int32_t* ids, float* weights) {
+  float sum = 0;
+  for (int32_t i = 0; i < params.k; ++i) {
+    weights[i] = scores[ids[i]];
+    sum += weights[i];
+  }
+  for (int32_t i = 0; i < params.k; ++i) {
+    if (params.normalize) weights[i] /= sum + 1e-20f;
+    weights[i] *= params.scaling;
+  }
+}
+
+}  // namespace
+
+void Route(const float* logits, const RouterParams& params, int32_t* ids, float* weights) {
+  const std::vector<float> scores = Scores(logits, params);
   std::vector<float> selection = scores;
   if (params.correction_bias != nullptr) {
     for (int32_t e = 0; e < params.experts; ++e) selection[e] += params.correction_bias[e];
@@ -72,16 +89,12 @@ void Route(const float* logits, const RouterParams& params, int32_t* ids, float*
   std::vector<float> chosen_scores;
   for (const int32_t e : chosen) chosen_scores.push_back(scores[e]);
   const std::vector<int32_t> order = Best(chosen_scores, params.k);
-  float sum = 0;
-  for (int32_t i = 0; i < params.k; ++i) {
-    ids[i] = chosen[order[i]];
-    weights[i] = scores[ids[i]];
-    sum += weights[i];
-  }
-  for (int32_t i = 0; i < params.k; ++i) {
-    if (params.normalize) weights[i] /= sum + 1e-20f;
-    weights[i] *= params.scaling;
-  }
+  for (int32_t i = 0; i < params.k; ++i) ids[i] = chosen[order[i]];
+  Weigh(scores, params, ids, weights);
+}
+
+void RouteTo(const float* logits, const RouterParams& params, const int32_t* ids, float* weights) {
+  Weigh(Scores(logits, params), params, ids, weights);
 }
 
 }  // namespace sluice::kernels

@@ -63,6 +63,26 @@ TEST(RouteTest, TiesGoToTheLowerId) {
   EXPECT_THAT(ids, ElementsAre(0, 1, 2));
 }
 
+TEST(RouteTest, RouteToGivesTheSameWeightsForTheSameExperts) {
+  const std::vector<float> logits = TestValues(16, 5), bias = TestValues(16, 6);
+  for (const bool sigmoid : {false, true}) {
+    for (const bool normalize : {false, true}) {
+      RouterParams params = {.experts = 16, .k = 4, .sigmoid = sigmoid};
+      params.correction_bias = bias.data();
+      params.normalize = normalize;
+      params.scaling = 2.5f;
+      int32_t ids[4];
+      float weights[4], again[4];
+      Route(logits.data(), params, ids, weights);
+      RouteTo(logits.data(), params, ids, again);
+      for (int i = 0; i < 4; ++i) EXPECT_EQ(weights[i], again[i]);
+      std::swap(ids[0], ids[3]);
+      RouteTo(logits.data(), params, ids, again);
+      EXPECT_NEAR(again[0], weights[3], 1e-6);
+    }
+  }
+}
+
 TEST(RouteTest, GivesDistinctExpertsWhenLogitsAreNoNumbers) {
   const std::vector<float> logits(8, std::numeric_limits<float>::quiet_NaN());
   int32_t ids[4];
