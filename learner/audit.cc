@@ -14,12 +14,8 @@ constexpr uint64_t kAuditSeed = 0x6578616374;  // any number, the same for ever
 
 using VersionKey = std::pair<PolicyVersion, std::string>;
 
-// The span that covers all of a sequence, if it is of an older version and of this kernel path.
-const VersionSpan* OlderSpan(const TrainingSequence& s, PolicyVersion current,
-                             const std::string& kernel_path) {
-  if (s.tokens.empty() || s.spans.size() != 1) return nullptr;
-  const VersionSpan& span = s.spans[0];
-  return span.version < current && span.kernel_path == kernel_path ? &span : nullptr;
+bool IsOlder(const VersionSpan& span, PolicyVersion current, const std::string& kernel_path) {
+  return span.version < current && span.kernel_path == kernel_path;
 }
 
 void AddPieces(const TrainingGroup& group, size_t place, PolicyVersion current,
@@ -27,19 +23,30 @@ void AddPieces(const TrainingGroup& group, size_t place, PolicyVersion current,
   std::map<VersionKey, AuditPiece> by_version;
   for (size_t i = 0; i < group.sequences.size(); ++i) {
     const TrainingSequence& s = group.sequences[i];
-    const VersionSpan* span = OlderSpan(s, current, kernel_path);
-    if (span == nullptr) continue;
-    AuditPiece& piece = by_version[{span->version, span->manifest_hash}];
-    piece.group = place;
-    piece.version = span->version;
-    piece.manifest_hash = span->manifest_hash;
-    piece.sequences.push_back(i);
-    piece.tokens += static_cast<int64_t>(s.tokens.size());
+    if (!IsComparable(s)) continue;
+    for (const VersionSpan& span : s.spans) {
+      if (!IsOlder(span, current, kernel_path)) continue;
+      AuditPiece& piece = by_version[{span.version, span.manifest_hash}];
+      piece.group = place;
+      piece.version = span.version;
+      piece.manifest_hash = span.manifest_hash;
+      if (piece.sequences.empty() || piece.sequences.back() != i) piece.sequences.push_back(i);
+      piece.tokens += span.end - span.begin;
+    }
   }
   for (auto& [key, piece] : by_version) pieces->push_back(std::move(piece));
 }
 
 }  // namespace
+
+const VersionSpan* SpanAt(const TrainingSequence& s, int32_t position) {
+  for (const VersionSpan& span : s.spans) {
+    if (position >= span.begin && position < span.end) return &span;
+  }
+  return nullptr;
+}
+
+bool IsComparable(const TrainingSequence& s) { return s.spans.size() <= 1 || s.experts.ids.empty(); }
 
 std::vector<AuditPiece> PlanAudit(absl::Span<const TrainingGroup> groups, PolicyVersion version,
                                   const std::string& kernel_path) {

@@ -17,13 +17,20 @@ constexpr int64_t kAuditShare = 8;    // one completion token of this many, of a
 constexpr size_t kAuditPieces = 4;    // at least, where the batch has them
 constexpr size_t kAuditVersions = 2;  // at most, in one step
 
-// Completions of one group that were sampled wholly at one older version.
+// The span of a token; null: there is none.
+const VersionSpan* SpanAt(const TrainingSequence& s, int32_t position);
+
+// Whether a forward with a span's version gives the span's log-probabilities again. Not where the recorded
+// experts are of several versions: the engine went on with a cache that its new version had routed anew.
+bool IsComparable(const TrainingSequence& s);
+
+// Completions of one group of which some or all tokens were sampled at one older version.
 struct AuditPiece {
   size_t group = 0;  // place in the batch
   PolicyVersion version = kNoPolicyVersion;
   std::string manifest_hash;
   std::vector<size_t> sequences;  // places in the group
-  int64_t tokens = 0;             // of these completions
+  int64_t tokens = 0;             // of these completions, sampled at the version
 };
 
 // The pieces are taken in the order of a hash of their draw until the share is reached. `version` is the one

@@ -52,16 +52,32 @@ TEST(AuditTest, TakesAFewPiecesOfASmallBatch) {
   EXPECT_TRUE(PlanAudit({}, 6, "path").empty());
 }
 
+TEST(AuditTest, TakesTheOlderSpansOfSequencesThatWentOnWithANewVersion) {
+  auto groups = MakeGroups(1, 5);
+  groups[0].sequences[1].spans = {{0, 2, 3, "hash3", "path"}, {2, 5, 4, "hash4", "path"}};
+  groups[0].sequences[2].spans = {{0, 1, 4, "hash4", "path"}, {1, 5, 5, "hash5", "path"}};
+  auto plan = PlanAudit(groups, 6, "path");
+  ASSERT_EQ(plan.size(), 2u);
+  EXPECT_EQ(plan[0].version, 3);
+  EXPECT_EQ(plan[0].sequences, std::vector<size_t>{1});
+  EXPECT_EQ(plan[0].tokens, 2);
+  EXPECT_EQ(plan[1].version, 4);
+  EXPECT_EQ(plan[1].sequences, (std::vector<size_t>{1, 2}));
+  EXPECT_EQ(plan[1].tokens, 4);
+  for (TrainingSequence& s : groups[0].sequences) s.experts = {1, 1, {0}};
+  EXPECT_TRUE(PlanAudit(groups, 6, "path").empty()) << "recorded under more than one version";
+}
+
 TEST(AuditTest, LeavesOutWhatIsComparedForFreeOrCannotBeCompared) {
   EXPECT_TRUE(PlanAudit(MakeGroups(8, 5), 6, "path").empty()) << "the training forward compares these";
   EXPECT_TRUE(PlanAudit(MakeGroups(8, 3), 6, "another path").empty());
   auto groups = MakeGroups(1, 3);
-  groups[0].sequences[1].spans = {{0, 2, 3, "hash3", "path"}, {2, 5, 4, "hash4", "path"}};
+  groups[0].sequences[1].spans[0].kernel_path = "another path";
   groups[0].sequences[2].tokens.clear();
   groups[0].sequences[2].spans.clear();
   groups[0].sequences[3].spans[0].version = 4;
   const auto plan = PlanAudit(groups, 6, "path");
-  ASSERT_EQ(plan.size(), 2u) << "one piece for each version of whole sequences";
+  ASSERT_EQ(plan.size(), 2u) << "one piece for each version";
   EXPECT_EQ(plan[0].sequences, std::vector<size_t>{0});
   EXPECT_EQ(plan[1].sequences, std::vector<size_t>{3});
 }

@@ -1,5 +1,6 @@
 #include "learner/batch.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,39 @@ absl::Status CheckSpans(const Trajectory& t) {
   return absl::InvalidArgumentError("version spans do not cover the tokens");
 }
 
+// The ids of one token in one layer: k different experts.
+absl::Status CheckChoice(const uint16_t* ids, const TokenLimits& limits) {
+  for (int32_t i = 0; i < limits.experts_per_token; ++i) {
+    if (ids[i] >= limits.experts) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("experts.ids: expert ", ids[i], " of a model with ", limits.experts));
+    }
+    if (std::find(ids, ids + i, ids[i]) != ids + i) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("experts.ids: expert ", ids[i], " twice for one token in one layer"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExperts(const RoutedExperts& experts, int64_t fed, const TokenLimits& limits) {
+  if (experts.ids.empty()) return absl::OkStatus();
+  if (experts.moe_layers != limits.moe_layers || experts.per_token != limits.experts_per_token) {
+    return absl::InvalidArgumentError(absl::StrCat("experts of ", experts.moe_layers, " layers and ",
+                                                   experts.per_token, " a token; the model has ",
+                                                   limits.moe_layers, " and ", limits.experts_per_token));
+  }
+  const int64_t width = int64_t{experts.moe_layers} * experts.per_token;
+  if (static_cast<int64_t>(experts.ids.size()) != fed * width) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("experts.ids: ", experts.ids.size(), " for ", fed, " tokens fed; want ", fed * width));
+  }
+  for (size_t i = 0; i < experts.ids.size(); i += experts.per_token) {
+    SLUICE_RETURN_IF_ERROR(CheckChoice(&experts.ids[i], limits));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTrajectory(const Trajectory& t, int64_t prompt, const TokenLimits& limits) {
   SLUICE_RETURN_IF_ERROR(CheckTokens(t.tokens, limits.vocab));
   SLUICE_RETURN_IF_ERROR(CheckLength(prompt + static_cast<int64_t>(t.tokens.size()), limits));
@@ -46,10 +80,40 @@ absl::Status CheckTrajectory(const Trajectory& t, int64_t prompt, const TokenLim
     if (std::isfinite(t.raw_logprobs[i]) && std::isfinite(t.processed_logprobs[i])) continue;
     return absl::InvalidArgumentError(absl::StrCat("log-probability of token ", i, " is not finite"));
   }
+  const int64_t fed = prompt + std::max<int64_t>(static_cast<int64_t>(t.tokens.size()) - 1, 0);
+  SLUICE_RETURN_IF_ERROR(CheckExperts(t.experts, fed, limits));
   return CheckSpans(t);
 }
 
 }  // namespace
+
+std::vector<PackGroup> PackGroupsOf(const TrainingGroup& group, absl::Span<const SequenceToPack> sequences) {
+  std::vector<PackGroup> packed;
+  std::vector<absl::Span<const uint16_t>> prompts;  // their experts, by packed group
+  for (const SequenceToPack& s : sequences) {
+    const RoutedExperts& experts = s.sequence->experts;
+    const int64_t width = int64_t{experts.moe_layers} * experts.per_token;
+    const bool recorded = !experts.ids.empty();
+    const absl::Span<const uint16_t> prompt(experts.ids.data(), recorded ? group.prompt.size() * width : 0);
+    const size_t place = std::find(prompts.begin(), prompts.end(), prompt) - prompts.begin();
+    if (place == prompts.size()) {
+      packed.push_back({group.prompt, {}});
+      prompts.push_back(prompt);
+    }
+    packed[place].completions.push_back(
+        {s.sequence->tokens, s.id, {recorded ? experts.ids.data() : nullptr, width}});
+  }
+  return packed;
+}
+
+TokenLimits LimitsOf(const ModelConfig& config) {
+  TokenLimits limits = {config.vocab, config.max_positions};
+  limits.moe_layers =
+      static_cast<int32_t>(std::count(config.moe_layer.begin(), config.moe_layer.end(), true));
+  limits.experts = config.moe.experts;
+  limits.experts_per_token = config.moe.experts_per_token;
+  return limits;
+}
 
 absl::StatusOr<TrainingGroup> MakeTrainingGroup(const Group& group, const TokenLimits& limits) {
   const std::string where = absl::StrCat("draw ", group.draw);
@@ -68,8 +132,8 @@ absl::StatusOr<TrainingGroup> MakeTrainingGroup(const Group& group, const TokenL
     if (!std::isfinite(sample.advantage) || !std::isfinite(sample.verdict.value)) {
       return absl::InvalidArgumentError(absl::StrCat(who, ": advantage or reward is not finite"));
     }
-    out.sequences.push_back(
-        {t.tokens, t.raw_logprobs, t.processed_logprobs, t.spans, sample.advantage, sample.verdict.value});
+    out.sequences.push_back({t.tokens, t.raw_logprobs, t.processed_logprobs, t.spans, sample.advantage,
+                             sample.verdict.value, t.experts});
   }
   return out;
 }
@@ -92,9 +156,7 @@ LearningSpec LearningSpecOf(const JobSpec& spec) {
   out.warm_start = spec.warm_start;
   out.warm_start.file.clear();
   out.micro_batch_tokens = spec.batch.micro_batch_tokens;
-  out.sampling.temperature = spec.sampling.params.temperature;
-  out.sampling.top_k = spec.sampling.params.top_k;
-  out.sampling.top_p = spec.sampling.params.top_p;
+  out.temperature = PolicyTemperatureOf(spec.sampling.params);
   out.stop_steps = spec.stop_steps;
   return out;
 }
@@ -114,9 +176,8 @@ void Put(const LearningSpec& s, ByteWriter* out) {
   out->Put(s.warm_start.learning_rate);
   out->Put(s.warm_start.warmup_steps);
   out->Put(s.micro_batch_tokens);
-  out->Put(s.sampling.temperature);
-  out->Put(s.sampling.top_k);
-  out->Put(s.sampling.top_p);
+  out->Put(s.temperature.temperature);
+  out->Put<uint8_t>(s.temperature.use_processed ? 1 : 0);
   out->Put(s.stop_steps);
 }
 
@@ -138,9 +199,8 @@ LearningSpec GetLearningSpec(ByteReader* in) {
   s.warm_start.learning_rate = in->Get<double>();
   s.warm_start.warmup_steps = in->Get<int64_t>();
   s.micro_batch_tokens = in->Get<int32_t>();
-  s.sampling.temperature = in->Get<float>();
-  s.sampling.top_k = in->Get<int32_t>();
-  s.sampling.top_p = in->Get<float>();
+  s.temperature.temperature = in->Get<float>();
+  s.temperature.use_processed = in->Get<uint8_t>() != 0;
   s.stop_steps = in->Get<int64_t>();
   return s;
 }
@@ -155,6 +215,9 @@ void Put(const TrainingGroup& group, ByteWriter* out) {
     out->PutVector(s.processed_logprobs);
     out->Put(s.advantage);
     out->Put(s.reward);
+    out->Put(s.experts.moe_layers);
+    out->Put(s.experts.per_token);
+    out->PutVector(s.experts.ids);
     out->Put<uint64_t>(s.spans.size());
     for (const VersionSpan& span : s.spans) {
       out->Put(span.begin);
@@ -177,6 +240,9 @@ TrainingGroup GetTrainingGroup(ByteReader* in) {
     s.processed_logprobs = in->GetVector<float>();
     s.advantage = in->Get<double>();
     s.reward = in->Get<double>();
+    s.experts.moe_layers = in->Get<int32_t>();
+    s.experts.per_token = in->Get<int32_t>();
+    s.experts.ids = in->GetVector<uint16_t>();
     s.spans.resize(in->GetCount(32));
     for (VersionSpan& span : s.spans) {
       span.begin = in->Get<int32_t>();

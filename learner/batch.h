@@ -12,7 +12,10 @@
 #include "core/rl/job_spec.h"
 #include "core/rl/trainer.h"
 #include "core/rl/types.h"
+#include "core/spec/model_config.h"
 #include "learner/byte_stream.h"
+#include "learner/loss.h"
+#include "learner/packing.h"
 
 namespace sluice {
 
@@ -21,6 +24,7 @@ struct TrainingSequence {
   std::vector<float> raw_logprobs, processed_logprobs;
   std::vector<VersionSpan> spans;
   double advantage = 0, reward = 0;
+  RoutedExperts experts;  // replayed; empty where they were not recorded
 };
 
 struct TrainingGroup {
@@ -29,13 +33,24 @@ struct TrainingGroup {
   std::vector<TrainingSequence> sequences;
 };
 
+// A group's sequences as they are packed, `id` for each: together where they have the same recorded experts
+// for their prompt, else (they were begun with different versions) apart. Borrows the group's memory.
+struct SequenceToPack {
+  const TrainingSequence* sequence = nullptr;
+  int64_t id = 0;
+};
+std::vector<PackGroup> PackGroupsOf(const TrainingGroup& group, absl::Span<const SequenceToPack> sequences);
+
+// What the model's config allows.
 struct TokenLimits {
   int64_t vocab = 0, max_positions = 0;
+  int32_t moe_layers = 0, experts = 0, experts_per_token = 0;
 };
+TokenLimits LimitsOf(const ModelConfig& config);
 
 // The samples of a group that have a reward. INVALID_ARGUMENT names the draw and sample with a token outside
-// the vocabulary, log-probabilities or spans that do not fit the tokens, numbers that are not finite, or too
-// many tokens.
+// the vocabulary, log-probabilities, spans or experts that do not fit the tokens or the model, numbers that
+// are not finite, or too many tokens.
 absl::StatusOr<TrainingGroup> MakeTrainingGroup(const Group& group, const TokenLimits& limits);
 absl::Status CheckExample(const SupervisedExample& example, const TokenLimits& limits);
 
@@ -46,7 +61,7 @@ struct LearningSpec {
   OptimizerSpec optimizer;
   WarmStartSpec warm_start;  // without its file
   int32_t micro_batch_tokens = 8192;
-  SamplingParams sampling;  // temperature, top_k, top_p only
+  PolicyTemperature temperature;  // of the log-probabilities that the ratio compares
   int64_t stop_steps = 100;
 };
 LearningSpec LearningSpecOf(const JobSpec& spec);

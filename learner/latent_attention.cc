@@ -1,228 +1,180 @@
-// LatentAttention of kernel_ops.h: absorbed multi-head latent attention over blocks (DeepSeek-V2,
-// section 2.1.2).
+#include "learner/latent_attention.h"
+
+#include <algorithm>
 #include <utility>
 
-#include "learner/kernel_ops.h"
+#include "core/kernels/gradients.h"
+#include "core/kernels/kernels.h"
+#include "core/model/row_ranges.h"
+#include "learner/attention_blocks.h"
+#include "learner/kernel_node.h"
+#include "learner/rowwise_nodes.h"
 
 namespace sluice::learner {
 namespace {
 
-float* Data(at::Tensor& t) { return t.mutable_data_ptr<float>(); }
-const float* Data(const at::Tensor& t) { return t.const_data_ptr<float>(); }
+// Columns of head h of [rows, heads width].
+at::Tensor HeadOf(const at::Tensor& x, int64_t h, int64_t width) { return x.narrow(1, h * width, width); }
 
-struct Sizes {
-  int64_t rows, heads, c, dr, dn, dv;
-  int64_t width() const { return c + dr; }   // of a cached position
-  int64_t query() const { return dn + dr; }  // of a head's query
-};
-
-Sizes SizesOf(const ModelConfig& config, int64_t rows) {
-  return {rows, config.heads, config.kv_lora_rank, config.qk_rope_dim, config.qk_nope_dim, config.v_dim};
-}
-
-// What the backward needs of the forward.
-struct Kept {
-  Sizes sizes;
-  float scale = 1, epsilon = 0;
-  bool interleaved = true;
-  std::shared_ptr<const PackedBatch> batch;
-  std::vector<float> cos, sin;  // [rows, dr/2]
-  at::Tensor q, kv;             // q rotated; kv as projected
-  at::Tensor cache;             // [rows, c+dr]
-  at::Tensor absorbed;          // [rows, heads, c+dr]
-  at::Tensor latent;            // [rows, heads, c]: attention's output
-  at::Tensor log_sum_exp;       // [rows, heads]
-};
-
-// A buffer of blocks and the pointers of each row into it.
-class Blocks {
+class LatentNode {
  public:
-  Blocks(const PackedBatch& batch, int64_t width)
-      : layout_(batch.layout),
-        width_(width),
-        values_(at::zeros({layout_.blocks * kernels::kBlockTokens, width})) {
-    for (const std::vector<int64_t>& table : layout_.tables) {
-      pointers_.emplace_back();
-      for (int64_t block : table)
-        pointers_.back().push_back(Data(values_) + block * kernels::kBlockTokens * width);
+  LatentNode(const LayerWeights& packed, const LatentAttentionParameters& parameters,
+             std::shared_ptr<const ForwardPass> pass)
+      : packed_(packed), parameters_(parameters), pass_(std::move(pass)), blocks_(pass_) {}
+
+  at::Tensor Forward(const at::Tensor& q, const at::Tensor& kv) {
+    q_ = q;
+    kv_ = kv;
+    absorbed_ = at::empty({rows(), heads() * width()});
+    Store();
+    AbsorbQueries();
+    latent_ = blocks_.Attend(absorbed_, &log_sum_exp_);
+    at::Tensor out = at::empty({rows(), heads() * dv()});
+    std::vector<kernels::LinearJob> jobs;
+    for (int64_t h = 0; h < heads(); ++h) {
+      jobs.push_back({Data(std::as_const(latent_)) + h * c(), rows(), heads() * c(), &packed_.w_uv[h],
+                      nullptr, Data(out) + h * dv(), heads() * dv()});
     }
+    kernels::LinearBatch(jobs, pass_->pool);
+    return out;
   }
 
-  // Lays rows [rows, width] into their slots.
-  void Fill(const at::Tensor& rows) {
-    for (size_t r = 0; r < layout_.slot_of_row.size(); ++r)
-      Copy(rows, static_cast<int64_t>(r), layout_.slot_of_row[r]);
-    for (const auto& [row, slot] : layout_.copies) Copy(rows, row, slot);
+  std::vector<at::Tensor> Backward(const at::Tensor& d_out) const {
+    const AttentionBlocks::Gradients d =
+        blocks_.Backward(absorbed_, latent_, log_sum_exp_, ExpandBackward(d_out));
+    return {AbsorbBackward(d.q), EntriesBackward(d.entries)};
   }
-  // The reverse: the sum of a row's slots.
-  at::Tensor Collect() {
-    at::Tensor rows = at::empty({static_cast<int64_t>(layout_.slot_of_row.size()), width_});
-    for (size_t r = 0; r < layout_.slot_of_row.size(); ++r) {
-      std::copy_n(Data(values_) + layout_.slot_of_row[r] * width_, width_,
-                  Data(rows) + static_cast<int64_t>(r) * width_);
-    }
-    for (const auto& [row, slot] : layout_.copies) {
-      kernels::Add(Data(values_) + slot * width_, width_, Data(rows) + row * width_);
-    }
-    return rows;
-  }
-
-  float* const* OfRow(int64_t row) const { return pointers_[layout_.table_of_row[row]].data(); }
 
  private:
-  void Copy(const at::Tensor& rows, int64_t row, int64_t slot) {
-    std::copy_n(Data(rows) + row * width_, width_, Data(values_) + slot * width_);
-  }
-  const BlockLayout& layout_;
-  const int64_t width_;
-  at::Tensor values_;
-  std::vector<std::vector<float*>> pointers_;
-};
+  const ModelConfig& config() const { return pass_->weights->config; }
+  int64_t rows() const { return pass_->rows(); }
+  int64_t heads() const { return config().heads; }
+  int64_t c() const { return config().kv_lora_rank; }
+  int64_t dr() const { return config().qk_rope_dim; }
+  int64_t dn() const { return config().qk_nope_dim; }
+  int64_t dv() const { return config().v_dim; }
+  int64_t width() const { return c() + dr(); }   // of a cached position
+  int64_t query() const { return dn() + dr(); }  // of a head's query
 
-std::vector<kernels::AttentionRow> RowsOver(const Blocks& blocks, const PackedBatch& batch) {
-  std::vector<kernels::AttentionRow> rows(batch.rows());
-  for (int64_t r = 0; r < batch.rows(); ++r) {
-    rows[r].blocks = blocks.OfRow(r);
-    rows[r].length = batch.positions[r] + 1;
+  // Rows of kv_b, or of its gradient: of head h, the keys' or the values'.
+  at::Tensor KeyRows(const at::Tensor& kv_b, int64_t h) const {
+    return kv_b.narrow(0, KeyRowOf(config(), h), dn());
   }
-  return rows;
-}
-
-// Copies the last `dr` columns of rows [rows, from] of q to the last of [rows, to].
-void CopyTail(const float* from, int64_t from_width, float* to, int64_t to_width, int64_t dr, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    std::copy_n(from + (i + 1) * from_width - dr, dr, to + (i + 1) * to_width - dr);
+  at::Tensor ValueRows(const at::Tensor& kv_b, int64_t h) const {
+    return kv_b.narrow(0, ValueRowOf(config(), h), dv());
   }
-}
 
-// The transpose of ApplyRope: `d` holds gradients of first halves then second halves.
-void RotateBack(const Kept& k, float* d, int64_t row_stride, int64_t heads, int64_t head_stride) {
-  const int64_t dr = k.sizes.dr, half = dr / 2;
-  std::vector<float> out(dr);
-  for (int64_t r = 0; r < k.sizes.rows; ++r) {
-    const float* cos = &k.cos[r * half];
-    const float* sin = &k.sin[r * half];
-    for (int64_t h = 0; h < heads; ++h) {
-      float* v = d + r * row_stride + h * head_stride;
-      for (int64_t i = 0; i < half; ++i) {
-        const float a = v[i] * cos[i] + v[half + i] * sin[i];
-        const float b = v[half + i] * cos[i] - v[i] * sin[i];
-        out[k.interleaved ? 2 * i : i] = a;
-        out[k.interleaved ? 2 * i + 1 : half + i] = b;
-      }
-      std::copy(out.begin(), out.end(), v);
+  void Rotate(float* x, int64_t row, int64_t count, int64_t count_heads, int64_t head_stride) const {
+    const int64_t half = dr() / 2;
+    kernels::ApplyRope(x, count, count_heads * head_stride, count_heads, head_stride, dr(),
+                       &pass_->cos[row * half], &pass_->sin[row * half], config().rope_interleaved);
+  }
+  void RotateBack(float* d, int64_t row, int64_t count, int64_t count_heads, int64_t head_stride) const {
+    const int64_t half = dr() / 2;
+    kernels::RopeBackward(d, count, count_heads * head_stride, count_heads, head_stride, dr(),
+                          &pass_->cos[row * half], &pass_->sin[row * half], config().rope_interleaved);
+  }
+  // The last dr of `from_width` columns to the last of `to_width`, in `count` vectors.
+  void CopyTails(const float* from, int64_t from_width, float* to, int64_t to_width, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i) {
+      std::copy_n(from + (i + 1) * from_width - dr(), dr(), to + (i + 1) * to_width - dr());
     }
   }
-}
 
-void BuildCache(const DecoderWeights& model, const LayerWeights& packed, Kept* k) {
-  const Sizes& s = k->sizes;
-  k->cache = at::empty({s.rows, s.width()});
-  float* cache = Data(k->cache);
-  kernels::RmsNorm(Data(std::as_const(k->kv)), s.rows, s.c, s.width(), packed.kv_a_norm.data(), k->epsilon,
-                   cache, s.width());
-  CopyTail(Data(std::as_const(k->kv)), s.width(), cache, s.width(), s.dr, s.rows);
-  kernels::ApplyRope(cache + s.c, s.rows, s.width(), 1, s.dr, s.dr, k->cos.data(), k->sin.data(),
-                     k->interleaved);
-}
-
-void Absorb(const LayerWeights& packed, Kept* k, ThreadPool* pool) {
-  const Sizes& s = k->sizes;
-  k->absorbed = at::empty({s.rows, s.heads, s.width()});
-  const float* q = Data(std::as_const(k->q));
-  for (int64_t h = 0; h < s.heads; ++h) {
-    kernels::Linear(q + h * s.query(), s.rows, s.heads * s.query(), packed.w_uk[h], nullptr,
-                    Data(k->absorbed) + h * s.width(), s.heads * s.width(), pool);
+  // The cache's entries, and the queries' rotated parts.
+  void Store() {
+    at::Tensor entries = at::empty_like(kv_);
+    const float *q = Data(std::as_const(q_)), *kv = Data(std::as_const(kv_));
+    float *to = Data(entries), *absorbed = Data(absorbed_);
+    ForRowRanges(pass_->pool, rows(), 4 * width() + heads() * 4 * dr(), [&](int64_t first, int64_t count) {
+      float* entry = to + first * width();
+      kernels::RmsNorm(kv + first * width(), count, c(), width(), packed_.kv_a_norm.data(),
+                       pass_->weights->latent_norm_epsilon, entry, width());
+      CopyTails(kv + first * width(), width(), entry, width(), count);
+      Rotate(entry + c(), first, count, 1, width());
+      float* head = absorbed + first * heads() * width();
+      CopyTails(q + first * heads() * query(), query(), head, width(), count * heads());
+      Rotate(head + c(), first, count, heads(), width());
+    });
+    blocks_.Store(to, nullptr);
   }
-  CopyTail(q, s.query(), Data(k->absorbed), s.width(), s.dr, s.rows * s.heads);
-}
 
-at::Tensor Forward(const DecoderWeights& model, const LayerWeights& packed, Kept* k, ThreadPool* pool) {
-  const Sizes& s = k->sizes;
-  const int64_t half = s.dr / 2;
-  k->cos.resize(s.rows * half);
-  k->sin.resize(s.rows * half);
-  kernels::RopeCosSin(k->batch->positions, model.inverse_frequencies, model.rope_amplitude, k->cos.data(),
-                      k->sin.data());
-  kernels::ApplyRope(Data(k->q) + s.dn, s.rows, s.heads * s.query(), s.heads, s.query(), s.dr, k->cos.data(),
-                     k->sin.data(), k->interleaved);
-  BuildCache(model, packed, k);
-  Absorb(packed, k, pool);
-  Blocks blocks(*k->batch, s.width());
-  blocks.Fill(k->cache);
-  const std::vector<kernels::AttentionRow> rows = RowsOver(blocks, *k->batch);
-  k->latent = at::empty({s.rows, s.heads, s.c});
-  k->log_sum_exp = at::empty({s.rows, s.heads});
-  kernels::MlaAttention(Data(std::as_const(k->absorbed)), rows, s.heads, s.c, s.dr, k->scale, Data(k->latent),
-                        Data(k->log_sum_exp), pool);
-  at::Tensor o = at::empty({s.rows, s.heads * s.dv});
-  for (int64_t h = 0; h < s.heads; ++h) {
-    kernels::Linear(Data(std::as_const(k->latent)) + h * s.c, s.rows, s.heads * s.c, packed.w_uv[h], nullptr,
-                    Data(o) + h * s.dv, s.heads * s.dv, pool);
+  void AbsorbQueries() {
+    std::vector<kernels::LinearJob> jobs;
+    for (int64_t h = 0; h < heads(); ++h) {
+      jobs.push_back({Data(std::as_const(q_)) + h * query(), rows(), heads() * query(), &packed_.w_uk[h],
+                      nullptr, Data(absorbed_) + h * width(), heads() * width()});
+    }
+    kernels::LinearBatch(jobs, pass_->pool);
   }
-  return o;
-}
 
-struct AttentionGradients {
-  at::Tensor absorbed, cache;
+  // d_out [rows, heads dv] -> [rows, heads c].
+  at::Tensor ExpandBackward(const at::Tensor& d_out) const {
+    at::Tensor d_latent = at::empty_like(latent_);
+    std::vector<Product> products;
+    for (int64_t h = 0; h < heads(); ++h) {
+      const Weight w = {ValueRows(parameters_.kv_b.value, h), ValueRows(parameters_.kv_b.grad, h)};
+      const at::Tensor d = HeadOf(d_out, h, dv());
+      products.push_back({HeadOf(d_latent, h, c()), false, {InputGradient(d, w)}});
+      products.push_back(WeightGradient(w, d, HeadOf(latent_, h, c())));
+    }
+    RunProducts(products, pass_->pool);
+    return d_latent;
+  }
+
+  // d_absorbed [rows, heads (c+dr)] -> [rows, heads (dn+dr)]. absorbed = q W with W_UK [dn, c].
+  at::Tensor AbsorbBackward(const at::Tensor& d_absorbed) const {
+    at::Tensor d_q = at::empty_like(q_);
+    std::vector<Product> products;
+    for (int64_t h = 0; h < heads(); ++h) {
+      const at::Tensor d = HeadOf(d_absorbed, h, width()).narrow(1, 0, c());
+      const at::Tensor w = KeyRows(parameters_.kv_b.value, h);
+      products.push_back({HeadOf(d_q, h, query()).narrow(1, 0, dn()), false, {{d, w.t()}}});
+      products.push_back(
+          {KeyRows(parameters_.kv_b.grad, h), true, {{HeadOf(q_, h, query()).narrow(1, 0, dn()).t(), d}}});
+    }
+    RunProducts(products, pass_->pool);
+    const float* from = Data(d_absorbed);
+    float* to = Data(d_q);
+    ForRowRanges(pass_->pool, rows(), heads() * 4 * dr(), [&](int64_t first, int64_t count) {
+      float* head = to + first * heads() * query();
+      CopyTails(from + first * heads() * width(), width(), head, query(), count * heads());
+      RotateBack(head + dn(), first, count, heads(), query());
+    });
+    return d_q;
+  }
+
+  // In place: entries [rows, c+dr] -> kv.
+  at::Tensor EntriesBackward(at::Tensor d) const {
+    float* values = Data(d);
+    ForRowRanges(pass_->pool, rows(), 2 * width(), [&](int64_t first, int64_t count) {
+      RotateBack(values + first * width() + c(), first, count, 1, width());
+    });
+    AddNormGradient({values, width(), Data(kv_), width(), values, width(), nullptr}, rows(),
+                    packed_.kv_a_norm, parameters_.kv_a_norm, pass_->weights->latent_norm_epsilon,
+                    pass_->pool);
+    return d;
+  }
+
+  const LayerWeights& packed_;
+  const LatentAttentionParameters parameters_;
+  const std::shared_ptr<const ForwardPass> pass_;
+  AttentionBlocks blocks_;
+  at::Tensor q_, kv_;       // as projected
+  at::Tensor absorbed_;     // [rows, heads (c+dr)]: queries as attended with
+  at::Tensor latent_;       // [rows, heads c]: attention's output
+  at::Tensor log_sum_exp_;  // [rows, heads]
 };
-
-AttentionGradients BlocksBackward(const Kept& k, const at::Tensor& d_latent) {
-  const Sizes& s = k.sizes;
-  Blocks blocks(*k.batch, s.width()), d_blocks(*k.batch, s.width());
-  blocks.Fill(k.cache);
-  const std::vector<kernels::AttentionRow> rows = RowsOver(blocks, *k.batch);
-  std::vector<float* const*> into(s.rows);
-  for (int64_t r = 0; r < s.rows; ++r) into[r] = d_blocks.OfRow(r);
-  at::Tensor d_absorbed = at::empty({s.rows, s.heads, s.width()});
-  kernels::MlaAttentionBackward(Data(k.absorbed), rows, into, s.heads, s.c, s.dr, k.scale, Data(k.latent),
-                                Data(k.log_sum_exp), Data(d_latent), Data(d_absorbed));
-  return {d_absorbed, d_blocks.Collect()};
-}
-
-std::vector<at::Tensor> Backward(const Kept& k, const AttentionParameters& p, const at::Tensor& d_o) {
-  const Sizes& s = k.sizes;
-  // [heads, ., .] views of kv_b and its gradient
-  const at::Tensor w = p.kv_b.value.view({s.heads, s.dn + s.dv, s.c});
-  const at::Tensor dw = p.kv_b.grad.view({s.heads, s.dn + s.dv, s.c});
-  const at::Tensor d_oh = d_o.view({s.rows, s.heads, s.dv}).transpose(0, 1);  // [heads, rows, dv]
-  const at::Tensor latent_h = k.latent.transpose(0, 1);                       // [heads, rows, c]
-  dw.narrow(1, s.dn, s.dv).add_(at::bmm(d_oh.transpose(1, 2), latent_h));
-  const at::Tensor d_latent = at::bmm(d_oh, w.narrow(1, s.dn, s.dv)).transpose(0, 1).contiguous();
-  const AttentionGradients d = BlocksBackward(k, d_latent);
-
-  const at::Tensor d_absorbed_h = d.absorbed.narrow(2, 0, s.c).transpose(0, 1);  // [heads, rows, c]
-  const at::Tensor q_nope_h = k.q.view({s.rows, s.heads, s.query()}).narrow(2, 0, s.dn).transpose(0, 1);
-  dw.narrow(1, 0, s.dn).add_(at::bmm(q_nope_h.transpose(1, 2), d_absorbed_h));
-  at::Tensor d_q = at::empty({s.rows, s.heads, s.query()});
-  d_q.narrow(2, 0, s.dn).copy_(at::bmm(d_absorbed_h, w.narrow(1, 0, s.dn).transpose(1, 2)).transpose(0, 1));
-  CopyTail(Data(d.absorbed), s.width(), Data(d_q), s.query(), s.dr, s.rows * s.heads);
-  RotateBack(k, Data(d_q) + s.dn, s.heads * s.query(), s.heads, s.query());
-
-  at::Tensor d_kv = at::empty({s.rows, s.width()});
-  const at::Tensor d_normed = d.cache.narrow(1, 0, s.c);
-  d_kv.narrow(1, 0, s.c).copy_(RmsNormBackward(d_normed, k.kv.narrow(1, 0, s.c), p.kv_a_norm, k.epsilon));
-  CopyTail(Data(d.cache), s.width(), Data(d_kv), s.width(), s.dr, s.rows);
-  RotateBack(k, Data(d_kv) + s.c, s.width(), 1, s.dr);
-  return {d_q.view({s.rows, s.heads * s.query()}), d_kv};
-}
 
 }  // namespace
 
-at::Tensor LatentAttention(const at::Tensor& q, const at::Tensor& kv, const DecoderWeights& model,
-                           const LayerWeights& packed, const AttentionParameters& parameters,
-                           std::shared_ptr<const PackedBatch> batch, ThreadPool* pool) {
-  auto kept = std::make_shared<Kept>();
-  kept->sizes = SizesOf(model.config, q.size(0));
-  kept->scale = model.softmax_scale;
-  kept->epsilon = model.latent_norm_epsilon;
-  kept->interleaved = model.config.rope_interleaved;
-  kept->batch = std::move(batch);
-  kept->q = q.detach().clone();
-  kept->kv = kv.detach();
-  return RunKernel(
-      {q, kv}, [&] { return Forward(model, packed, kept.get(), pool); },
-      [kept, parameters](const at::Tensor& d_o) { return Backward(*kept, parameters, d_o); });
+at::Tensor LatentAttention(const at::Tensor& q, const at::Tensor& kv, const LayerWeights& packed,
+                           const LatentAttentionParameters& parameters,
+                           std::shared_ptr<const ForwardPass> pass) {
+  auto node = std::make_shared<LatentNode>(packed, parameters, std::move(pass));
+  const auto forward = [&]() -> std::vector<at::Tensor> { return {node->Forward(q.detach(), kv.detach())}; };
+  const auto backward = [node](const std::vector<at::Tensor>& d_out) { return node->Backward(d_out[0]); };
+  return RunKernel({q, kv}, forward, backward)[0];
 }
 
 }  // namespace sluice::learner

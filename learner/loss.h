@@ -48,10 +48,10 @@ std::vector<std::string> PolicyLossNames();
 double TokenWeight(Aggregation aggregation, int64_t tokens, int64_t batch_tokens, int64_t batch_sequences);
 
 // Which distribution the ratio compares. With temperature alone, the one sampled from: softmax(logits /
-// temperature), whose behaviour log-probability is the processed one. With top-k or top-p the processed
-// log-probability is normalised over a set of tokens that the learner does not know, so both sides use the
-// raw one (temperature 1): the ratio is then that of the untruncated policies, and exactly 1 at equal
-// versions.
+// temperature), whose behaviour log-probability is the processed one. With anything else in
+// SamplingParams that changes probabilities (top-k, top-p, min-p, penalties, biases, forbidden ends) the
+// processed log-probability is of a distribution that the learner does not rebuild, so both sides use the raw
+// one (temperature 1): the ratio is then that of the policies themselves, and exactly 1 at equal versions.
 struct PolicyTemperature {
   float temperature = 1;
   bool use_processed = false;

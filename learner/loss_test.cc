@@ -107,9 +107,20 @@ TEST(PolicyTemperatureTest, ComparesTheSampledDistributionOnlyWhereItIsKnown) {
   sampling.temperature = 0.7f;
   EXPECT_TRUE(PolicyTemperatureOf(sampling).use_processed);
   EXPECT_EQ(PolicyTemperatureOf(sampling).temperature, 0.7f);
-  sampling.top_p = 0.9f;
-  EXPECT_FALSE(PolicyTemperatureOf(sampling).use_processed);
-  EXPECT_EQ(PolicyTemperatureOf(sampling).temperature, 1.0f);
+  const auto uses_raw = [&](auto change) {
+    SamplingParams changed = sampling;
+    change(changed);
+    const PolicyTemperature t = PolicyTemperatureOf(changed);
+    return !t.use_processed && t.temperature == 1.0f;
+  };
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.top_k = 5; }));
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.top_p = 0.9f; }));
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.min_p = 0.1f; }));
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.repetition_penalty = 1.1f; }));
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.presence_penalty = 0.5f; }));
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.frequency_penalty = 0.5f; }));
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.logit_bias[3] = 1; }));
+  EXPECT_TRUE(uses_raw([](SamplingParams& s) { s.min_new_tokens = 4; }));
   EXPECT_FALSE(PolicyTemperatureOf(SamplingParams()).use_processed);
 }
 

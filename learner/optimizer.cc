@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/model/row_ranges.h"
+
 namespace sluice {
 
 int64_t SliceSize(int64_t total, int ranks) {
@@ -11,7 +13,8 @@ int64_t SliceSize(int64_t total, int ranks) {
   return (share + kGrain - 1) / kGrain * kGrain;
 }
 
-void AdamwSlice::Update(const AdamwParams& params, absl::Span<const float> gradients, double scale) {
+void AdamwSlice::Update(const AdamwParams& params, absl::Span<const float> gradients, double scale,
+                        ThreadPool* pool) {
   ++updates_;
   const float b1 = static_cast<float>(params.beta1), b2 = static_cast<float>(params.beta2);
   const double t = static_cast<double>(updates_);
@@ -19,12 +22,16 @@ void AdamwSlice::Update(const AdamwParams& params, absl::Span<const float> gradi
   const float root = static_cast<float>(1 / std::sqrt(1 - std::pow(params.beta2, t)));
   const float keep = static_cast<float>(1 - params.learning_rate * params.weight_decay);
   const float epsilon = static_cast<float>(params.epsilon), factor = static_cast<float>(scale);
-  for (size_t i = 0; i < masters_.size(); ++i) {
-    const float g = gradients[i] * factor;
-    first_[i] = b1 * first_[i] + (1 - b1) * g;
-    second_[i] = b2 * second_[i] + (1 - b2) * (g * g);
-    masters_[i] = masters_[i] * keep - step * first_[i] / (std::sqrt(second_[i]) * root + epsilon);
-  }
+  float *masters = masters_.data(), *first = first_.data(), *second = second_.data();
+  constexpr int64_t kFloats = 8;  // touched for each parameter, an estimate of its cost
+  ForRowRanges(pool, static_cast<int64_t>(masters_.size()), kFloats, [&](int64_t begin, int64_t count) {
+    for (int64_t i = begin; i < begin + count; ++i) {
+      const float g = gradients[i] * factor;
+      first[i] = b1 * first[i] + (1 - b1) * g;
+      second[i] = b2 * second[i] + (1 - b2) * (g * g);
+      masters[i] = masters[i] * keep - step * first[i] / (std::sqrt(second[i]) * root + epsilon);
+    }
+  });
 }
 
 void AdamwSlice::Reset() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/base/thread_pool.h"
 #include "core/rl/job_spec.h"
 
 namespace sluice {
@@ -29,8 +30,10 @@ class AdamwSlice {
   int64_t updates() const { return updates_; }
   void set_updates(int64_t updates) { updates_ = updates; }
 
-  // One update with gradients * scale. Weight decay acts on every parameter.
-  void Update(const AdamwParams& params, absl::Span<const float> gradients, double scale);
+  // One update with gradients * scale, on the pool's threads (null: one). Weight decay acts on every
+  // parameter.
+  void Update(const AdamwParams& params, absl::Span<const float> gradients, double scale,
+              ThreadPool* pool = nullptr);
   // Zero moments, no updates: the beginning of another stage.
   void Reset();
 

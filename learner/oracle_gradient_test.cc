@@ -97,7 +97,9 @@ TEST_P(OracleGradientTest, ScoreTokensIsWithinTolerance) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Presets, OracleGradientTest,
-                         testing::Values("mla-dense", "v2-lite", "v2", "v3", "moonlight"),
+                         testing::Values("mla-dense", "v2-lite", "v2", "v3", "moonlight", "kimi-k2",
+                                         "glm4-moe-lite", "llama", "llama-3", "gpt-mha", "qwen2",
+                                         "qwen2-yarn", "qwen3"),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) {

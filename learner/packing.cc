@@ -18,7 +18,11 @@ class Packer {
     const int64_t prompt_rows = static_cast<int64_t>(group.prompt.size());
     const int64_t first_row = batch_.rows();
     const int32_t prompt_table = NewTable({});
-    for (int64_t p = 0; p < prompt_rows; ++p) AddRow(group.prompt[p], p, prompt_table);
+    RecordedExperts experts;
+    for (const PackCompletion& completion : group.completions) {
+      if (experts.ids == nullptr) experts = completion.experts;
+    }
+    for (int64_t p = 0; p < prompt_rows; ++p) AddRow(group.prompt[p], p, prompt_table, experts.OfRow(p));
 
     const int32_t prompt_head = static_cast<int32_t>(batch_.head_rows.size());
     batch_.head_rows.push_back(first_row + prompt_rows - 1);
@@ -45,7 +49,8 @@ class Packer {
       const int32_t head = static_cast<int32_t>(batch_.head_rows.size());
       batch_.head_rows.push_back(batch_.rows());
       batch_.targets.push_back({head, completion.tokens[t + 1], completion.id, static_cast<int32_t>(t + 1)});
-      AddRow(completion.tokens[t], prompt_rows + static_cast<int64_t>(t), table);
+      const int64_t position = prompt_rows + static_cast<int64_t>(t);
+      AddRow(completion.tokens[t], position, table, completion.experts.OfRow(position));
     }
   }
 
@@ -60,7 +65,11 @@ class Packer {
     return blocks[position / kBlock] * kBlock + position % kBlock;
   }
 
-  void AddRow(int32_t token, int64_t position, int32_t table) {
+  void AddRow(int32_t token, int64_t position, int32_t table, const uint16_t* experts) {
+    if (experts != nullptr) {
+      batch_.experts.resize(batch_.tokens.size(), nullptr);
+      batch_.experts.push_back(experts);
+    }
     batch_.tokens.push_back(token);
     batch_.positions.push_back(static_cast<int32_t>(position));
     batch_.layout.slot_of_row.push_back(SlotOf(table, position));
@@ -80,6 +89,7 @@ PackedBatch Pack(absl::Span<const PackGroup> groups) {
   PackedBatch batch;
   Packer packer(&batch);
   for (const PackGroup& group : groups) packer.Add(group);
+  if (!batch.experts.empty()) batch.experts.resize(batch.tokens.size(), nullptr);
   return batch;
 }
 

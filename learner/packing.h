@@ -12,11 +12,21 @@
 
 namespace sluice {
 
+// The experts of the rows that a sequence was fed as: its prompt and all of its completion but the last
+// token. Borrowed; null: not recorded.
+struct RecordedExperts {
+  const uint16_t* ids = nullptr;  // [rows, per_row]
+  int64_t per_row = 0;            // of all layers with experts
+  const uint16_t* OfRow(int64_t row) const { return ids == nullptr ? nullptr : ids + row * per_row; }
+};
+
 // What is packed: borrowed tokens. `id` is the caller's number of the completion.
 struct PackCompletion {
   absl::Span<const int32_t> tokens;
   int64_t id = 0;
+  RecordedExperts experts;
 };
+// Completions of a group agree on the experts of their prompt, where they have recorded any.
 struct PackGroup {
   absl::Span<const int32_t> prompt;  // at least one token
   std::vector<PackCompletion> completions;
@@ -42,7 +52,9 @@ struct BlockLayout {
 
 struct PackedBatch {
   std::vector<int32_t> tokens, positions;  // [rows]
-  std::vector<int64_t> head_rows;          // rows that predict a wanted token, rising
+  // [rows], each [layers with experts, experts per token] or null; empty: no row has any. Borrowed.
+  std::vector<const uint16_t*> experts;
+  std::vector<int64_t> head_rows;   // rows that predict a wanted token, rising
   std::vector<PackTarget> targets;  // by rising head; several completions may share the prompt's last row
   BlockLayout layout;
   int64_t rows() const { return static_cast<int64_t>(tokens.size()); }

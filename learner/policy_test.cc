@@ -1,6 +1,7 @@
 // The learner's forward against the engine's decoder, bit for bit, and its gradients against LibTorch's.
 #include "learner/policy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -110,7 +111,7 @@ double LossOf(Policy& policy, const std::vector<PackGroup>& groups, bool backwar
   if (backward) {
     policy.Accumulate(batch, 0.7f, term);
   } else {
-    policy.Score(batch, nullptr, 0.7f, [&](size_t i, const TargetScore& s) { term(i, s); });
+    policy.Score(batch, {nullptr, 0.7f}, [&](size_t i, const TargetScore& s) { term(i, s); });
   }
   return loss;
 }
@@ -175,6 +176,65 @@ std::vector<TinyModel> SmoothModels() {
 
 INSTANTIATE_TEST_SUITE_P(Models, PolicyGradientTest, testing::ValuesIn(SmoothModels()),
                          [](const auto& info) { return info.param.name; });
+
+// The experts that the policy chooses itself for [prompt, completion], as an engine records them.
+std::vector<uint16_t> OwnExperts(const Policy& policy, std::vector<int32_t> tokens) {
+  tokens.pop_back();
+  const ModelConfig& config = policy.config();
+  const size_t width = config.moe.experts_per_token;  // the tiny models have one layer with experts
+  std::vector<uint16_t> ids(tokens.size() * width);
+  RunEngine(
+      config, *policy.packed(), tokens, [&](size_t t) { return &ids[t * width]; }, nullptr);
+  return ids;
+}
+
+TEST(PolicyReplayTest, OfTheOwnExpertsChangesNothingAndIsKeptUnderOtherWeights) {
+  const TinyModel model = TinyModels()[2];
+  auto policy = MakePolicy(model, DType::kBF16, 5), other = MakePolicy(model, DType::kBF16, 6);
+  const std::vector<int32_t> prompt = RandomTokens(4, 0, 70), completion = RandomTokens(4, 1, 9);
+  std::vector<int32_t> tokens = prompt;
+  tokens.insert(tokens.end(), completion.begin(), completion.end());
+  const std::vector<uint16_t> ids = OwnExperts(*policy, tokens);
+  const int64_t width = policy->config().moe.experts_per_token;
+  const auto score = [&](Policy& p, const uint16_t* experts, bool replay) {
+    const PackGroup group{prompt, {{completion, 0, {experts, width}}}};
+    std::vector<float> scores;
+    p.Score(std::make_shared<const PackedBatch>(Pack({group})), {nullptr, 1.0f, replay},
+            [&](size_t, const TargetScore& s) { scores.push_back(s.raw_logprob); });
+    return scores;
+  };
+  const std::vector<float> own = score(*policy, nullptr, true);
+  EXPECT_EQ(score(*policy, ids.data(), true), own);
+  const std::vector<float> others = score(*other, nullptr, true);
+  EXPECT_NE(score(*other, ids.data(), true), others);
+  EXPECT_EQ(score(*other, ids.data(), false), others);
+  // All of a token's experts in another order are the same experts up to rounding.
+  std::vector<uint16_t> turned = ids;
+  for (size_t i = 0; i < turned.size(); i += width) std::reverse(&turned[i], &turned[i] + width);
+  const std::vector<float> again = score(*policy, turned.data(), true);
+  for (size_t i = 0; i < own.size(); ++i) EXPECT_NEAR(again[i], own[i], 0.05f);
+}
+
+TEST(PolicyReplayTest, GradientsReachTheRouterThroughTheRecordedExperts) {
+  auto policy = MakePolicy(TinyModels()[2], DType::kF32, 5);
+  const std::vector<int32_t> prompt = RandomTokens(4, 0, 5), completion = RandomTokens(4, 1, 4);
+  std::vector<uint16_t> ids;
+  for (int row = 0; row < 8; ++row) ids.insert(ids.end(), {6, 1});
+  policy->ZeroGradient(policy->layout().trained_size());
+  auto batch = std::make_shared<const PackedBatch>(Pack({{prompt, {{completion, 0, {ids.data(), 2}}}}}));
+  policy->Accumulate(batch, 1.0f, [](size_t, const TargetScore&) { return TargetGradient{-1, 0}; });
+  const auto norm = [&](const std::string& name) {
+    const ParameterSlot* slot = policy->layout().FindTrained(name);
+    double sum = 0;
+    for (int64_t i = 0; i < slot->size; ++i) sum += std::fabs(policy->gradient()[slot->offset + i]);
+    return sum;
+  };
+  EXPECT_GT(norm("model.layers.1.mlp.gate.weight"), 0);
+  for (int e = 0; e < 8; ++e) {
+    const double used = norm("model.layers.1.mlp.experts." + std::to_string(e) + ".up_proj.weight");
+    EXPECT_EQ(used > 0, e == 6 || e == 1) << e;
+  }
+}
 
 TEST(PolicyTest, GradientIsExactlyZeroWhenNoTokenHasOne) {
   auto policy = MakePolicy(TinyModels()[2], DType::kF32, 5);

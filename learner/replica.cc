@@ -6,11 +6,14 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
+#include "core/model/row_ranges.h"
 #include "learner/audit.h"
 #include "learner/kept_versions.h"
 #include "learner/loss.h"
@@ -91,32 +94,25 @@ Batch SupervisedBatch(absl::Span<const SupervisedExample> examples) {
 Batch GroupBatch(absl::Span<const TrainingGroup> groups, Aggregation aggregation) {
   Batch batch;
   batch.sampled = groups;
-  int64_t sequences = 0;
   for (const TrainingGroup& g : groups) {
-    PackGroup packed{g.prompt, {}};
+    std::vector<SequenceToPack> sequences;
     for (const TrainingSequence& s : g.sequences) {
       if (s.tokens.empty()) continue;
-      packed.completions.push_back({s.tokens, static_cast<int64_t>(batch.completions.size())});
+      sequences.push_back({&s, static_cast<int64_t>(batch.completions.size())});
       batch.completions.push_back({0, s.advantage, &s});
       batch.completion_tokens += static_cast<int64_t>(s.tokens.size());
-      ++sequences;
     }
-    if (packed.completions.empty()) continue;
-    batch.tokens += RowsOf(packed);
-    batch.groups.push_back(std::move(packed));
+    for (PackGroup& packed : PackGroupsOf(g, sequences)) {
+      batch.tokens += RowsOf(packed);
+      batch.groups.push_back(std::move(packed));
+    }
   }
+  const int64_t sequences = static_cast<int64_t>(batch.completions.size());
   for (Completion& c : batch.completions) {
     c.weight = TokenWeight(aggregation, static_cast<int64_t>(c.sampled->tokens.size()),
                            batch.completion_tokens, sequences);
   }
   return batch;
-}
-
-const VersionSpan* SpanAt(const TrainingSequence& s, int32_t position) {
-  for (const VersionSpan& span : s.spans) {
-    if (position >= span.begin && position < span.end) return &span;
-  }
-  return nullptr;
 }
 
 class GangReplica final : public Replica {
@@ -143,9 +139,7 @@ class GangReplica final : public Replica {
     CopySlice(state.masters, slice_.masters());
     if (!state.first_moment.empty()) CopySlice(state.first_moment, slice_.first_moment());
     if (!state.second_moment.empty()) CopySlice(state.second_moment, slice_.second_moment());
-    std::vector<float> published(state.masters);
-    for (float& v : published) v = Rounded(v);
-    return Guard([&] { return policy_.SetPublished(published); });
+    return Guard([&] { return policy_.SetPublished(state.masters); });
   }
 
   absl::StatusOr<TrainingState> GatherState() override {
@@ -194,7 +188,7 @@ class GangReplica final : public Replica {
     SLUICE_ASSIGN_OR_RETURN(auto loss, MakePolicyLoss("grpo", spec.grpo));
     Objective objective;
     objective.loss = loss.get();
-    objective.temperature = PolicyTemperatureOf(spec.sampling);
+    objective.temperature = spec.temperature;
     objective.reference = reference_ != nullptr && spec.grpo.kl_coefficient > 0;
     objective.exact_version = version - 1;
     objective.exact_hash = current_hash;
@@ -207,8 +201,8 @@ class GangReplica final : public Replica {
   }
 
  private:
+  ThreadPool* pool() { return options_.threads > 1 ? &pool_ : nullptr; }
   absl::Time Deadline() const { return absl::Now() + options_.timeout; }
-  float Rounded(float v) const { return dtype_ == DType::kBF16 ? FloatFromBf16(Bf16FromFloat(v)) : v; }
 
   // A version's weights, from the values of its trained parameters.
   absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackPublished(absl::Span<const float> published) {
@@ -227,7 +221,7 @@ class GangReplica final : public Replica {
   template <typename Work>
   absl::Status Guard(Work work) {
     try {
-      at::set_num_threads(options_.threads);
+      at::set_num_threads(1);  // the pool divides the work
       return work();
     } catch (const std::exception& error) {
       return absl::InternalError(absl::StrCat("LibTorch: ", error.what()));
@@ -289,11 +283,15 @@ class GangReplica final : public Replica {
         half_updated_.ok() ? Guard([&] { return Accumulate(batch, objective, &totals); }) : half_updated_;
     SLUICE_RETURN_IF_ERROR(Agree(mine));
     SLUICE_RETURN_IF_ERROR(AddUp(&totals));
-    std::vector<float> gradient(slice_size_);
-    SLUICE_RETURN_IF_ERROR(
-        options_.collectives->ReduceScatterSum(policy_.gradient(), absl::MakeSpan(gradient), Deadline()));
-    double square = 0;
-    for (float g : gradient) square += static_cast<double>(g) * g;
+    absl::Span<const float> gradient = policy_.gradient();
+    std::vector<float> reduced;
+    if (options_.collectives->size() > 1) {
+      reduced.resize(slice_size_);
+      SLUICE_RETURN_IF_ERROR(
+          options_.collectives->ReduceScatterSum(gradient, absl::MakeSpan(reduced), Deadline()));
+      gradient = reduced;
+    }
+    double square = SquareOf(gradient);
     SLUICE_RETURN_IF_ERROR(options_.collectives->AllReduceSum(absl::MakeSpan(&square, 1), Deadline()));
     const double norm = std::sqrt(square);
     const bool finite = std::isfinite(norm) && std::isfinite(totals.loss);
@@ -307,6 +305,19 @@ class GangReplica final : public Replica {
     metrics.values["learning_rate"] = objective.learning_rate;
     metrics.values["skipped_nonfinite"] = finite ? 0 : 1;
     return metrics;
+  }
+
+  // The sum of squares: in double over parts of a fixed size, which are added up in order.
+  double SquareOf(absl::Span<const float> values) {
+    constexpr int64_t kPart = int64_t{1} << 16;
+    const int64_t parts = (static_cast<int64_t>(values.size()) + kPart - 1) / kPart;
+    std::vector<double> sums(parts, 0.0);
+    ForRowRanges(pool(), parts, kPart, [&](int64_t first, int64_t count) {
+      for (int64_t part = first; part < first + count; ++part) {
+        for (const float v : values.subspan(part * kPart, kPart)) sums[part] += static_cast<double>(v) * v;
+      }
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 
   // Forward and backward of this rank's share.
@@ -341,31 +352,37 @@ class GangReplica final : public Replica {
     for (const auto& [key, pieces] : by_version) {
       const auto weights = kept_.Find(key.first, key.second);
       if (weights != nullptr) {
-        AuditVersion(groups, pieces, *weights, totals);
+        AuditVersion(groups, key, pieces, weights, totals);
       } else {
         for (const AuditPiece* p : pieces) totals->exact_unaudited += static_cast<double>(p->tokens);
       }
     }
   }
 
-  void AuditVersion(absl::Span<const TrainingGroup> groups, const std::vector<const AuditPiece*>& pieces,
-                    const DecoderWeights& weights, Totals* totals) {
+  void AuditVersion(absl::Span<const TrainingGroup> groups,
+                    const std::pair<PolicyVersion, std::string>& version,
+                    const std::vector<const AuditPiece*>& pieces,
+                    const std::shared_ptr<const DecoderWeights>& weights, Totals* totals) {
     std::vector<const TrainingSequence*> sequences;
     std::vector<PackGroup> packed;
     for (const AuditPiece* p : pieces) {
       const TrainingGroup& group = groups[p->group];
-      packed.push_back({group.prompt, {}});
+      std::vector<SequenceToPack> chosen;
       for (size_t i : p->sequences) {
-        packed.back().completions.push_back(
-            {group.sequences[i].tokens, static_cast<int64_t>(sequences.size())});
+        chosen.push_back({&group.sequences[i], static_cast<int64_t>(sequences.size())});
         sequences.push_back(&group.sequences[i]);
       }
+      for (PackGroup& g : PackGroupsOf(group, chosen)) packed.push_back(std::move(g));
     }
     for (const auto& part : PlanMicroBatches(packed, options_.spec.micro_batch_tokens)) {
       auto rows = std::make_shared<const PackedBatch>(Pack(part));
-      policy_.Score(rows, &weights, 1.0f, [&](size_t i, const TargetScore& score) {
+      policy_.Score(rows, {weights}, [&](size_t i, const TargetScore& score) {
         const PackTarget& target = rows->targets[i];
-        CountExact(score.raw_logprob, sequences[target.completion_id]->raw_logprobs[target.position], totals);
+        const TrainingSequence& s = *sequences[target.completion_id];
+        const VersionSpan* span = SpanAt(s, target.position);
+        if (span == nullptr || span->kernel_path != kernels::KernelPath()) return;
+        if (std::tie(span->version, span->manifest_hash) != std::tie(version.first, version.second)) return;
+        CountExact(score.raw_logprob, s.raw_logprobs[target.position], totals);
       });
     }
   }
@@ -376,7 +393,7 @@ class GangReplica final : public Replica {
     std::vector<float> reference;
     if (objective.reference) {
       reference.resize(packed->targets.size());
-      policy_.Score(packed, reference_.get(), objective.temperature.temperature,
+      policy_.Score(packed, {reference_, objective.temperature.temperature, /*replay=*/false},
                     [&](size_t i, const TargetScore& s) { reference[i] = s.logprob; });
     }
     policy_.Accumulate(packed, objective.temperature.temperature, [&](size_t i, const TargetScore& score) {
@@ -416,7 +433,7 @@ class GangReplica final : public Replica {
   static void Compare(const TrainingSequence& s, int32_t position, float raw, const Objective& objective,
                       Totals* totals) {
     const VersionSpan* span = SpanAt(s, position);
-    if (span == nullptr || span->version != objective.exact_version ||
+    if (span == nullptr || !IsComparable(s) || span->version != objective.exact_version ||
         span->manifest_hash != objective.exact_hash || span->kernel_path != kernels::KernelPath()) {
       return;
     }
@@ -435,7 +452,10 @@ class GangReplica final : public Replica {
   absl::Status Update(absl::Span<const float> gradient, double norm, double learning_rate) {
     const OptimizerSpec& o = options_.spec.optimizer;
     const double scale = o.max_grad_norm > 0 && norm > o.max_grad_norm ? o.max_grad_norm / norm : 1;
-    slice_.Update({learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay}, gradient, scale);
+    slice_.Update({learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay}, gradient, scale, pool());
+    if (options_.collectives->size() == 1) {
+      return Guard([&] { return policy_.SetPublished(slice_.masters()); });
+    }
     std::vector<float> published;
     if (dtype_ == DType::kF32) {
       SLUICE_ASSIGN_OR_RETURN(published, GatherFloats(slice_.masters()));
@@ -505,7 +525,7 @@ class GangReplica final : public Replica {
 
 absl::StatusOr<std::unique_ptr<Replica>> Replica::Create(Options options) {
   try {
-    at::set_num_threads(options.threads);
+    at::set_num_threads(1);
     return std::make_unique<GangReplica>(std::move(options));
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("LibTorch: ", error.what()));

@@ -28,7 +28,7 @@ auto Guard(Work work) -> decltype(work()) {
 class TokenScorer::Impl {
  public:
   Impl(const ModelConfig& config, DType dtype, std::vector<float> frozen, int threads)
-      : threads_(threads), pool_(threads), policy_(config, dtype, std::move(frozen), &pool_) {}
+      : pool_(threads), policy_(config, dtype, std::move(frozen), &pool_) {}
 
   absl::Status Load(absl::Span<const float> trained) { return policy_.SetPublished(trained); }
 
@@ -48,7 +48,7 @@ class TokenScorer::Impl {
   }
 
   std::vector<float> Score(absl::Span<const int32_t> tokens) {
-    at::set_num_threads(threads_);
+    at::set_num_threads(1);  // the pool divides the work
     const PackGroup group{tokens.subspan(0, 1), {{tokens.subspan(1), 0}}};
     auto batch = std::make_shared<const PackedBatch>(Pack({group}));
     std::vector<float> logprobs(tokens.size() - 1);
@@ -61,7 +61,6 @@ class TokenScorer::Impl {
   }
 
  private:
-  const int threads_;
   ThreadPool pool_;
   learner::Policy policy_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,20 @@ struct TinyModel {
   bool tied = false;
   bool attention_bias = false;
   bool all_experts = false;  // every row goes to every expert: the loss is smooth
+  std::string grouped;       // model_type of a model with two query heads to a key head; empty: latent
 };
 
+inline std::string TinyGroupedConfigJson(const TinyModel& m, int vocab) {
+  return R"({"model_type":")" + m.grouped + R"(","vocab_size":)" + std::to_string(vocab) +
+         R"(,"hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,
+    "head_dim":8,"intermediate_size":40,"rms_norm_eps":1e-6,"rope_theta":10000.0,"max_position_embeddings":512,
+    "hidden_act":"silu","bos_token_id":0,"eos_token_id":1,"pad_token_id":2,"torch_dtype":"float32",
+    "tie_word_embeddings":)" +
+         (m.tied ? "true" : "false") + "}";
+}
+
 inline std::string TinyConfigJson(const TinyModel& m, int vocab = 48) {
+  if (!m.grouped.empty()) return TinyGroupedConfigJson(m, vocab);
   std::string json =
       R"({"vocab_size":)" + std::to_string(vocab) +
       R"(,"hidden_size":32,"num_hidden_layers":2,"num_attention_heads":2,"num_key_value_heads":2,
@@ -78,10 +90,11 @@ inline ModelConfig TinyConfig(const TinyModel& m) {
 }
 
 inline std::vector<TinyModel> TinyModels() {
-  return {{"Dense", false, true, 0, false, false},
-          {"DenseTiedBiased", false, true, 12, true, true},
-          {"MoeSigmoid", true, true, 12, false, false},
-          {"MoeSoftmax", true, false, 0, false, false}};
+  return {
+      {"Dense", false, true, 0, false, false},      {"DenseTiedBiased", false, true, 12, true, true},
+      {"MoeSigmoid", true, true, 12, false, false}, {"MoeSoftmax", true, false, 0, false, false},
+      {.name = "Llama", .grouped = "llama"},        {.name = "Qwen2Tied", .tied = true, .grouped = "qwen2"},
+      {.name = "Qwen3", .grouped = "qwen3"}};
 }
 
 inline std::vector<int32_t> RandomTokens(uint64_t seed, uint64_t draw, int count, int vocab = 48) {
@@ -92,9 +105,11 @@ inline std::vector<int32_t> RandomTokens(uint64_t seed, uint64_t draw, int count
   return tokens;
 }
 
-// The engine: one row at a time into a cache of blocks. Log-probabilities of tokens[first..].
-inline std::vector<float> EngineLogprobs(const ModelConfig& config, const DecoderWeights& weights,
-                                         const std::vector<int32_t>& tokens, size_t first) {
+// The engine: one row at a time into a cache of blocks. `experts_of(t)` is where the experts of token t are
+// written, null: nowhere; on_hidden(t, hidden) may be null.
+inline void RunEngine(const ModelConfig& config, const DecoderWeights& weights,
+                      const std::vector<int32_t>& tokens, const std::function<uint16_t*(size_t)>& experts_of,
+                      const std::function<void(size_t, Decoder&, const float*)>& on_hidden) {
   Decoder decoder(config, nullptr);
   const int64_t blocks = static_cast<int64_t>(tokens.size()) / kernels::kBlockTokens + 1;
   const int64_t bytes = kernels::CacheBlockBytes(weights.attention);
@@ -105,14 +120,24 @@ inline std::vector<float> EngineLogprobs(const ModelConfig& config, const Decode
     for (int64_t b = 0; b < blocks; ++b) pointers[l].push_back(cache.get() + (l * blocks + b) * bytes);
     caches.push_back(pointers[l].data());
   }
-  std::vector<float> hidden(config.hidden), logits(config.vocab), out;
-  for (size_t t = 0; t + 1 < tokens.size(); ++t) {
-    DecoderRow row{tokens[t], static_cast<int32_t>(t), caches.data()};
+  std::vector<float> hidden(config.hidden);
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    const DecoderRow row{tokens[t], static_cast<int32_t>(t), caches.data(),
+                         experts_of == nullptr ? nullptr : experts_of(t)};
     decoder.Forward(weights, {&row, 1}, hidden.data());
-    if (t + 1 < first) continue;
-    decoder.Logits(weights, hidden.data(), 1, logits.data());
-    out.push_back(kernels::LogSoftmaxAt(logits.data(), config.vocab, tokens[t + 1], 1.0f, nullptr));
+    if (on_hidden != nullptr) on_hidden(t, decoder, hidden.data());
   }
+}
+
+// Log-probabilities of tokens[first..].
+inline std::vector<float> EngineLogprobs(const ModelConfig& config, const DecoderWeights& weights,
+                                         const std::vector<int32_t>& tokens, size_t first) {
+  std::vector<float> logits(config.vocab), out;
+  RunEngine(config, weights, tokens, nullptr, [&](size_t t, Decoder& decoder, const float* hidden) {
+    if (t + 1 < first || t + 1 == tokens.size()) return;
+    decoder.Logits(weights, hidden, 1, logits.data());
+    out.push_back(kernels::LogSoftmaxAt(logits.data(), config.vocab, tokens[t + 1], 1.0f, nullptr));
+  });
   return out;
 }
 

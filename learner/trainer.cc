@@ -259,7 +259,7 @@ class LocalTrainer::Impl {
     metrics_.ObserveDamagedCheckpoints(damaged);
     {
       absl::MutexLock lock(&pending_mu_);
-      limits_ = {model.config.vocab, model.config.max_positions};
+      limits_ = LimitsOf(model.config);
       known_.clear();
       published_ = kNoPolicyVersion;
     }

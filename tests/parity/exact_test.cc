@@ -185,7 +185,9 @@ INSTANTIATE_TEST_SUITE_P(Families, ExactTest,
 TEST(ExactModelsTest, LearnerEqualsEngineOnTheModelsNamed) {
   const char* models = std::getenv("SLUICE_EXACT_MODELS");
   if (models == nullptr) GTEST_SKIP() << "SLUICE_EXACT_MODELS is not set";
-  for (const std::string directory : absl::StrSplit(models, ':')) ExpectExact(directory, directory);
+  for (const absl::string_view directory : absl::StrSplit(models, ':')) {
+    ExpectExact(std::string(directory), std::string(directory));
+  }
 }
 
 }  // namespace
