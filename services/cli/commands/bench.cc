@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "core/base/status.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
