@@ -106,9 +106,11 @@ TEST(GenerateRowTest, ReadsAllFields) {
   EXPECT_THAT(row->sampling.stop, ElementsAre("end"));
   EXPECT_THAT(row->sampling.stop_token_ids, ElementsAre(4));
   EXPECT_TRUE(row->sampling.ignore_eos);
+  EXPECT_EQ(row->seed, 9u);
+  EXPECT_EQ(row->n, 2u);
 }
 
-TEST(GenerateRow, ReadsPenaltiesBiasesAndAlternatives) {
+TEST(GenerateRowTest, ReadsPenaltiesBiasesAndAlternatives) {
   const auto row = ParseGenerateRow(
       nlohmann::json::parse(
           R"({"prompt": "x", "min_p": 0.25, "repetition_penalty": 1.5, "presence_penalty": -1,
@@ -135,8 +137,6 @@ TEST(GenerateRow, ReadsPenaltiesBiasesAndAlternatives) {
     const std::string text = std::string("{\"prompt\": \"x\", ") + field + "}";
     EXPECT_FALSE(ParseGenerateRow(nlohmann::json::parse(text), 0).ok()) << text;
   }
-  EXPECT_EQ(row->seed, 9u);
-  EXPECT_EQ(row->n, 2u);
 }
 
 TEST(GenerateRowTest, NamesTheFieldThatIsWrong) {
