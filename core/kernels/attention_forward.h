@@ -69,7 +69,7 @@ struct WidenedMath {
 
 // x [rows, x_stride] times w [pairs of k, w_stride] into y [rows, columns]; strides in elements.
 template <class Math>
-struct PairProduct {
+struct BlockProduct {
   const typename Math::Input* x;
   int64_t x_stride;
   const typename Math::Value* w;
@@ -104,7 +104,7 @@ inline void AddPairs(const typename Math::Input* x, int64_t x_stride, const type
 }
 
 template <class Math, int R, int P>
-__attribute__((noinline)) void ScoreTile(const PairProduct<Math>& a, int64_t row, int64_t column,
+__attribute__((noinline)) void ScoreTile(const BlockProduct<Math>& a, int64_t row, int64_t column,
                                          int64_t pairs) {
   Lanes sum[R][P];
 #pragma GCC unroll 8
@@ -124,7 +124,7 @@ __attribute__((noinline)) void ScoreTile(const PairProduct<Math>& a, int64_t row
 // y = y * scale + probabilities times values, or without y where there is no scale. Row r sees seen[r]
 // positions: what all rows see is summed together, then the rest of each.
 template <class Math, int R, int P>
-__attribute__((noinline)) void ValueTile(const PairProduct<Math>& a, int64_t row, int64_t column,
+__attribute__((noinline)) void ValueTile(const BlockProduct<Math>& a, int64_t row, int64_t column,
                                          const int64_t* seen, const float* scale) {
   Lanes sum[R][P];
   int64_t least = seen[0];
@@ -197,7 +197,7 @@ void OverTiles(int64_t row, int64_t row_end, int64_t columns, const Tile& tile) 
 
 template <class Math>
 struct ScoreTiles {
-  const PairProduct<Math>& product;
+  const BlockProduct<Math>& product;
   int64_t pairs;
   template <int R, int P>
   void Run(int64_t row, int64_t column) const {
@@ -206,7 +206,7 @@ struct ScoreTiles {
 };
 template <class Math>
 struct ValueTiles {
-  const PairProduct<Math>& product;
+  const BlockProduct<Math>& product;
   const AttentionGroup& group;
   int64_t block;
   const float* correction;  // [m] or null
@@ -293,20 +293,20 @@ void Attend(const AttentionGroup& g, float* out, float* log_sum_exp, float* memo
       TurnBlock(rows, cache.stride, most, cache.key_dim, s.turned);
       keys = s.turned;
     }
-    const PairProduct<Math> scores = {q,      key_pairs * kPerPair, keys, kTokens * kPair, kTokens, s.scores,
-                                      kTokens};
+    const BlockProduct<Math> scores = {q,      key_pairs * kPerPair, keys, kTokens * kPair, kTokens, s.scores,
+                                       kTokens};
     OverSeen(g, b, LanesOver(most), ScoreTiles<Math>{scores, key_pairs});
     for (int64_t i = 0; i < m; ++i) {
       const int64_t n = Seen(g, i / g.heads, b);
       if (n > 0) s.correction[i] = SoftmaxStep(s.scores + i * kTokens, n, g.scale, s.max + i, s.sum + i);
     }
-    const PairProduct<Math> values = {Math::Prepare(s.scores, m, kTokens, s.probabilities),
-                                      kTokens / kPair * kPerPair,
-                                      rows,
-                                      cache.stride * kPair,
-                                      value_dim,
-                                      out,
-                                      value_dim};
+    const BlockProduct<Math> values = {Math::Prepare(s.scores, m, kTokens, s.probabilities),
+                                       kTokens / kPair * kPerPair,
+                                       rows,
+                                       cache.stride * kPair,
+                                       value_dim,
+                                       out,
+                                       value_dim};
     OverSeen(g, b, value_dim, ValueTiles<Math>{values, g, b, b > 0 ? s.correction : nullptr});
   }
   for (int64_t i = 0; i < m; ++i) {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "core/kernels/attention_pieces.h"
-#include "core/kernels/limit_pieces.h"
 #include "core/kernels/gradient_pieces.h"
+#include "core/kernels/limit_pieces.h"
 #include "core/kernels/sample_pieces.h"
 
 namespace sluice::kernels {
@@ -79,7 +79,7 @@ int64_t MultiplyAmxLimitIsa(int64_t rounds);
 namespace amx_emulated {
 void LinearAmxIsa(const LinearPiece& piece);
 int64_t MultiplyAmxLimitIsa(int64_t rounds);
-}
+}  // namespace amx_emulated
 
 const KernelTable& ActiveKernels();
 

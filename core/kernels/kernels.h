@@ -4,8 +4,9 @@
 // Invariant INVARIANT: each kernel computes a row by a fixed sequence of operations, whatever other rows are
 // in the call, whatever the threads, the batch or the chunk. Linear: one accumulator per output, in rising k:
 // fused multiply-adds of float32, or, with weights of bfloat16 on the paths cpu-avx512-bf16 and cpu-amx, dot
-// products of pairs after rounding the activations to bfloat16 (docs/adr/0007-bf16-products.md). Other reductions: 16 lanes filled in turn, then a fixed tree. The processor's
-// path (KernelPath) is chosen once per process; paths may differ from each other in rounding.
+// products of pairs after rounding the activations to bfloat16 (docs/adr/0007-bf16-products.md). Other
+// reductions: 16 lanes filled in turn, then a fixed tree. The processor's path (KernelPath) is chosen once
+// per process; paths may differ from each other in rounding.
 //
 // `pool` may be null (one thread). Thread-safe: no state besides the chosen path.
 #pragma once

@@ -43,7 +43,8 @@ KernelTable Table() {
           SoftmaxIsa,
           {LogitMaximaIsa, LogitWeightsIsa, SelectAtLeastIsa},
           DotIsa,
-          {CacheStoreIsa, AttentionIsa, AttentionWidenedIsa, false, AttentionBackwardBlockIsa, AttentionBackwardQueriesIsa},
+          {CacheStoreIsa, AttentionIsa, AttentionWidenedIsa, false, AttentionBackwardBlockIsa,
+           AttentionBackwardQueriesIsa},
           {RmsNormBackwardIsa, SwiGluBackwardIsa, LogitGradientIsa}};
 }
 

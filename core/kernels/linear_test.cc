@@ -156,9 +156,9 @@ TEST(PackedMatrixTest, GivesTheWeightsOfAnOutputBack) {
     std::memcpy(&floats[i], &bits, sizeof(bits));
   }
   WeightMemory memory;
-  for (const PackedMatrix& matrix :
-       {PackedMatrix::FromBF16(halves.data(), out, in), PackedMatrix::FromF32(floats.data(), out, in, &memory),
-        PackedMatrix::FromBF16(halves.data(), out, in, &memory)}) {
+  for (const PackedMatrix& matrix : {PackedMatrix::FromBF16(halves.data(), out, in),
+                                     PackedMatrix::FromF32(floats.data(), out, in, &memory),
+                                     PackedMatrix::FromBF16(halves.data(), out, in, &memory)}) {
     for (int64_t o = 0; o < out; ++o) {
       std::vector<float> weights(in);
       matrix.ReadOutput(o, weights.data());
