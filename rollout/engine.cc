@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/heap.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/spec/checkpoint_dir.h"
@@ -198,6 +199,7 @@ absl::Status Engine::FetchAndServe(const PolicyRef& policy, SwapMode mode, absl:
   SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle, MakePolicy(policy, fetched.files, std::move(fetched.tensors),
                                                           {*backend_, options_.dtype}, this->policy().get()));
   Serve(std::move(handle), mode);
+  ReturnFreedMemory();  // the tensors as they were fetched
   metrics_.weight_sync_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
   return absl::OkStatus();
 }
@@ -212,6 +214,7 @@ absl::Status Engine::LoadDirectory(const std::string& path, std::optional<DType>
       MakePolicy(ref, model.files, std::move(model.tensors),
                  {*backend_, dtype.has_value() ? dtype : options_.dtype}, policy().get()));
   Serve(std::move(handle), SwapMode::kFinish);
+  ReturnFreedMemory();  // the tensors as they were read
   return absl::OkStatus();
 }
 

@@ -88,24 +88,6 @@ void RopeCosSin(absl::Span<const int32_t> positions, absl::Span<const float> inv
 void ApplyRope(float* x, int64_t rows, int64_t row_stride, int64_t heads, int64_t head_stride, int64_t dim,
                const float* cos, const float* sin, bool interleaved);
 
-// Absorbed multi-head latent attention (DeepSeek-V2, section 2.1.2): every query head attends to the same
-// cached vectors [latent (c) ; k_pe (dr)], of which the latent is also the value. The cache is in blocks of
-// kBlockTokens rows of width c+dr; block b holds positions [64 b, 64 b + 64). Blocks are combined in rising
-// order with a running maximum.
-struct AttentionRow {
-  const float* const* blocks = nullptr;  // blocks[b]: [kBlockTokens, c+dr], row-major
-  int64_t length = 0;                    // positions attended to, >= 1 (the row's own position + 1)
-};
-// q [rows, heads, c+dr] (absorbed part first), out [rows, heads, c]; log_sum_exp [rows, heads] may be null.
-void MlaAttention(const float* q, absl::Span<const AttentionRow> rows, int64_t heads, int64_t c, int64_t dr,
-                  float scale, float* out, float* log_sum_exp, ThreadPool* pool);
-// Gradients, for the learner. d_blocks[b] of a row is where the gradient of its block b is added, or null.
-// Rows are handled in order, so sums into shared blocks have a fixed order. d_q is overwritten.
-void MlaAttentionBackward(const float* q, absl::Span<const AttentionRow> rows,
-                          absl::Span<float* const* const> d_blocks, int64_t heads, int64_t c, int64_t dr,
-                          float scale, const float* out, const float* log_sum_exp, const float* d_out,
-                          float* d_q, ThreadPool* pool = nullptr);
-
 // Routing of one row of logits [experts] (float32). ids [k] by falling weight; weights [k] final (normalised,
 // scaled). DeepSeek-V2 section 2.2, DeepSeek-V3 section 2.1.2; masked groups count as -infinity; ties go to
 // the lower id.

@@ -3,8 +3,8 @@
 
   python3 make_prompts.py [--out DIR] [--train 1600] [--held 512] [--seed 1]
 
-A row is {"id", "messages", "answer", "kind"}. The numbers of a held-out row never stand in a training row of its
-kind. Standard library only.
+A row is {"id", "messages", "answer", "kind"}. The pairs of numbers of held-out rows never stand in a training row of
+their kind, and no held-out question stands twice. Standard library only.
 """
 import argparse
 import json
@@ -13,46 +13,59 @@ import random
 
 NAMES = ["Ana", "Ben", "Chloe", "David", "Emma", "Farid", "Grace", "Hugo", "Ines", "Jonas"]
 THINGS = ["apples", "books", "coins", "pencils", "stickers", "shells", "marbles", "cards"]
+LEAST, GREATEST = 2, 12
 
 
-def add(draw):
-    a, b = draw.randint(2, 40), draw.randint(2, 40)
-    return (a, b), draw.choice(["What is {} + {}?", "Add {} and {}.", "Calculate {} + {}."]).format(a, b), a + b
+def add(draw, a, b):
+    return draw.choice(["What is {} + {}?", "Add {} and {}.", "Calculate {} + {}."]).format(a, b), a + b
 
 
-def subtract(draw):
-    a, b = sorted((draw.randint(2, 40), draw.randint(2, 40)), reverse=True)
-    return (a, b), draw.choice(["What is {} - {}?", "Calculate {} - {}.", "What is {} minus {}?"]).format(a, b), a - b
+def subtract(draw, a, b):
+    a, b = max(a, b), min(a, b)
+    return draw.choice(["What is {} - {}?", "Calculate {} - {}.", "What is {} minus {}?"]).format(a, b), a - b
 
 
-def multiply(draw):
-    a, b = draw.randint(2, 20), draw.randint(2, 12)
-    return (a, b), draw.choice(["What is {} * {}?", "What is {} times {}?", "Calculate {} * {}."]).format(a, b), a * b
+def multiply(draw, a, b):
+    return draw.choice(["What is {} * {}?", "What is {} times {}?", "Calculate {} * {}."]).format(a, b), a * b
 
 
-def more(draw):
-    a, b, name, thing = draw.randint(2, 30), draw.randint(2, 30), draw.choice(NAMES), draw.choice(THINGS)
-    return (a, b), f"{name} has {a} {thing} and gets {b} more. How many {thing} does {name} have now?", a + b
+def more(draw, a, b):
+    name, thing = draw.choice(NAMES), draw.choice(THINGS)
+    return f"{name} has {a} {thing} and gets {b} more. How many {thing} does {name} have now?", a + b
 
 
-def fewer(draw):
-    (a, b), name, thing = sorted((draw.randint(2, 30), draw.randint(2, 30)), reverse=True), draw.choice(NAMES), draw.choice(THINGS)
-    return (a, b), f"{name} has {a} {thing} and gives away {b}. How many {thing} are left?", a - b
+def fewer(draw, a, b):
+    a, b, name, thing = max(a, b), min(a, b), draw.choice(NAMES), draw.choice(THINGS)
+    return f"{name} has {a} {thing} and gives away {b}. How many {thing} are left?", a - b
 
 
-KINDS = [add, subtract, multiply, more, fewer]
+# In turn: the word problems, which have the most different questions, come oftenest.
+KINDS = [add, more, subtract, fewer, multiply, more, fewer]
 
 
-def rows(draw, count, taken, closed):
-    """`count` rows whose (kind, numbers) are not in `closed`; they are added to `taken`."""
-    out = []
+def split_pairs(draw):
+    """By kind: a quarter of all pairs of numbers, without their order, for the held-out rows, and the others."""
+    out = {}
+    for kind in dict.fromkeys(KINDS):
+        pairs = [(a, b) for a in range(LEAST, GREATEST + 1) for b in range(a, GREATEST + 1)]
+        draw.shuffle(pairs)
+        cut = len(pairs) // 4
+        out[kind] = {"held": pairs[:cut], "train": pairs[cut:]}
+    return out
+
+
+def rows(draw, count, pairs, part):
+    out, asked = [], set()
+    tries = 0
     while len(out) < count:
-        kind = KINDS[len(out) % len(KINDS)]
-        numbers, question, answer = kind(draw)
-        if (kind.__name__, numbers) in closed:
+        kind = KINDS[tries % len(KINDS)]
+        tries += 1
+        a, b = draw.choice(pairs[kind][part])
+        question, answer = kind(draw, *((a, b) if draw.random() < 0.5 else (b, a)))
+        if part == "held" and question in asked:
             continue
-        taken.add((kind.__name__, numbers))
-        out.append({"id": f"{kind.__name__}-{len(out)}", "messages": [{"role": "user", "content": question}],
+        asked.add(question)
+        out.append({"id": f"{part}-{len(out)}", "messages": [{"role": "user", "content": question}],
                     "answer": str(answer), "kind": kind.__name__})
     return out
 
@@ -71,16 +84,13 @@ def main():
     parser.add_argument("--held", type=int, default=512)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    if args.train < 1 or not 1 <= args.held <= 1000:
-        parser.error("--train must be at least 1, --held in 1..1000 (more would leave no numbers to train on)")
+    if args.train < 1 or not 1 <= args.held <= 2000:
+        parser.error("--train must be at least 1, --held in 1..2000 (there are not many more different questions)")
     draw = random.Random(args.seed)
-    held_numbers, train_numbers = set(), set()
-    held = rows(draw, args.held, held_numbers, set())
-    train = rows(draw, args.train, train_numbers, held_numbers)
-    assert not held_numbers & train_numbers
+    pairs = split_pairs(draw)
     os.makedirs(args.out, exist_ok=True)
-    write(os.path.join(args.out, "held.jsonl"), held)
-    write(os.path.join(args.out, "train.jsonl"), train)
+    write(os.path.join(args.out, "held.jsonl"), rows(draw, args.held, pairs, "held"))
+    write(os.path.join(args.out, "train.jsonl"), rows(draw, args.train, pairs, "train"))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/base/heap.h"
 #include "services/learner/build.h"
 #include "services/learner/score_file.h"
 
 int main(int argc, char** argv) {
+  sluice::ShareHeapAmongThreads();
   for (int i = 1; i < argc; ++i) {
     if (std::strncmp(argv[i], "--score-model", 13) == 0) return sluice::ScoreFileMain(argc, argv);
   }
