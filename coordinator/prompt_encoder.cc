@@ -1,5 +1,6 @@
 #include "coordinator/prompt_encoder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,7 +64,33 @@ absl::string_view FileIn(const ModelFiles& files, const std::string& name) {
   return it == files.end() ? absl::string_view() : absl::string_view(it->second);
 }
 
+absl::Status CheckToken(int32_t token, const ModelConfig& config, absl::string_view field) {
+  if (token >= 0 && token < config.vocab) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": token ", token, " is not in the model's vocabulary of ", config.vocab));
+}
+
 }  // namespace
+
+absl::Status CheckSampling(const SamplingParams& params, const ModelConfig& config) {
+  for (int32_t token : params.stop_token_ids) {
+    SLUICE_RETURN_IF_ERROR(CheckToken(token, config, "sampling.stop_token_ids"));
+  }
+  for (const auto& [token, bias] : params.logit_bias) {
+    SLUICE_RETURN_IF_ERROR(CheckToken(token, config, "sampling.logit_bias"));
+  }
+  if (params.top_logprobs > config.vocab) {
+    return absl::InvalidArgumentError(absl::StrCat("sampling.top_logprobs: is ", params.top_logprobs,
+                                                   "; the model's vocabulary has ", config.vocab));
+  }
+  const bool has_experts =
+      std::find(config.moe_layer.begin(), config.moe_layer.end(), true) != config.moe_layer.end();
+  if (params.record_experts && !has_experts) {
+    return absl::InvalidArgumentError(
+        "sampling.record_experts: the model has no layers of experts; leave it out");
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<const PromptEncoder>> ReadPromptEncoder(const JobSpec& spec) {
   auto files = ReadModelFiles(spec.model.path);
@@ -75,6 +102,7 @@ absl::StatusOr<std::unique_ptr<const PromptEncoder>> ReadPromptEncoder(const Job
   }
   auto config = ParseModelConfig(FileIn(*files, "config.json"), FileIn(*files, "generation_config.json"));
   SLUICE_RETURN_IF_ERROR(Annotate(config.status(), absl::StrCat("model.path: ", spec.model.path)));
+  SLUICE_RETURN_IF_ERROR(CheckSampling(spec.sampling.params, *config));
   auto tokenizer = ParseTokenizer(FileIn(*files, "tokenizer.json"));
   SLUICE_RETURN_IF_ERROR(
       Annotate(tokenizer.status(), absl::StrCat("model.path: ", spec.model.path, "/tokenizer.json")));

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/rl/job_spec.h"
+#include "core/spec/model_config.h"
 
 namespace sluice {
 
@@ -34,7 +35,12 @@ class PromptEncoder {
 using PromptEncoderFactory =
     std::function<absl::StatusOr<std::unique_ptr<const PromptEncoder>>(const JobSpec& spec)>;
 
-// Reads config.json, tokenizer.json and, for chat prompts, the chat template of spec.model.path.
+// INVALID_ARGUMENT that names the field of the job, when such a model cannot be sampled so: tokens outside of
+// the vocabulary, experts of a model that has none. Pure.
+absl::Status CheckSampling(const SamplingParams& params, const ModelConfig& config);
+
+// Reads config.json, tokenizer.json and, for chat prompts, the chat template of spec.model.path; checks
+// spec.sampling against that model.
 absl::StatusOr<std::unique_ptr<const PromptEncoder>> ReadPromptEncoder(const JobSpec& spec);
 
 }  // namespace sluice

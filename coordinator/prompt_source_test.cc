@@ -132,5 +132,27 @@ TEST(ShuffledOrder, IsAnotherPermutationInEachPass) {
   for (uint64_t i = 0; i < 50; ++i) EXPECT_EQ(again.At(i), first[i]);
 }
 
+TEST(CheckSamplingTest, NamesTheFieldThatTheModelCannotServe) {
+  ModelConfig dense;
+  dense.vocab = 264;
+  dense.moe_layer = {false, false};
+  ModelConfig mixture = dense;
+  mixture.moe_layer[1] = true;
+  SamplingParams params;
+  params.stop_token_ids = {0, 263};
+  params.logit_bias = {{263, 1.5f}};
+  params.record_experts = true;
+  EXPECT_TRUE(CheckSampling(params, mixture).ok());
+  EXPECT_THAT(std::string(CheckSampling(params, dense).message()),
+              testing::StartsWith("sampling.record_experts: "));
+  SamplingParams stops = params, biases = params;
+  stops.stop_token_ids = {264};
+  EXPECT_EQ(CheckSampling(stops, mixture).message(),
+            "sampling.stop_token_ids: token 264 is not in the model's vocabulary of 264");
+  biases.logit_bias[99999] = 1;
+  EXPECT_THAT(std::string(CheckSampling(biases, mixture).message()),
+              testing::StartsWith("sampling.logit_bias: token 99999"));
+}
+
 }  // namespace
 }  // namespace sluice
