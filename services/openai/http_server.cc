@@ -76,9 +76,9 @@ class ConnectionReply final : public HttpReply {
   bool streaming_ = false, alive_ = true;
 };
 
-std::string ErrorJson(absl::string_view message) {
-  return absl::StrCat(R"({"error":{"message":")", message,
-                      R"(","type":"server_error","param":null,"code":null}})");
+std::string ErrorJson(absl::string_view type, absl::string_view message) {
+  return absl::StrCat(R"({"error":{"message":")", message, R"(","type":")", type,
+                      R"(","param":null,"code":null}})");
 }
 
 // False when it is larger than `limit`.
@@ -136,7 +136,9 @@ class CivetServer final : public HttpServer {
     ConnectionReply reply(connection);
     const int calls = calls_.fetch_add(1) + 1;
     if (calls > options_.max_calls) {
-      reply.Send(503, ErrorJson(absl::StrCat("there are ", options_.max_calls, " calls under way already")),
+      reply.Send(503,
+                 ErrorJson("server_error",
+                           absl::StrCat("there are ", options_.max_calls, " calls under way already")),
                  "Retry-After: 1\r\n");
     } else {
       Answer(connection, reply);
@@ -152,8 +154,10 @@ class CivetServer final : public HttpServer {
     const char* type = mg_get_header(connection, "Content-Type");
     request.content_type = type == nullptr ? "" : type;
     if (!ReadBody(connection, options_.max_body_bytes, request.body)) {
-      return reply.Send(
-          413, ErrorJson(absl::StrCat("the body is larger than ", options_.max_body_bytes, " bytes")), "");
+      return reply.Send(413,
+                        ErrorJson("invalid_request_error", absl::StrCat("the body is larger than ",
+                                                                        options_.max_body_bytes, " bytes")),
+                        "");
     }
     const CancelToken gone;
     const int socket = SocketBetween(info->server_port, info->remote_port);

@@ -103,7 +103,9 @@ TEST(HttpServer, RefusesABodyThatIsTooLarge) {
   const auto server = Serve(options, [&](const HttpRequest&, const CancelToken&, HttpReply&) { ++calls; });
   Client announced(server->address());
   announced.Send(Post(std::string(11, 'x')));
-  EXPECT_THAT(announced.Read(), StartsWith("HTTP/1.1 413 "));
+  const std::string refused = announced.Read();
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(refused, HasSubstr(R"("type":"invalid_request_error")"));
   Client chunked(server->address());
   chunked.Send("POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n" +
                std::string(11, 'x') + "\r\n0\r\n\r\n");
