@@ -41,16 +41,20 @@ absl::StatusOr<ModelFiles> ReadModelFiles(const std::string& directory) {
   return files;
 }
 
-absl::StatusOr<ModelDirectory> ReadModelDirectory(const std::string& directory) {
-  ModelDirectory out;
-  SLUICE_ASSIGN_OR_RETURN(out.files, ReadModelFiles(directory));
-  if (out.files.count("config.json") == 0) {
+absl::StatusOr<ModelConfig> ConfigOf(const ModelFiles& files, const std::string& directory) {
+  if (files.count("config.json") == 0) {
     return absl::NotFoundError(absl::StrCat(directory, ": config.json is missing: not a model directory"));
   }
   absl::StatusOr<ModelConfig> config =
-      ParseModelConfig(out.files.at("config.json"), FileOr(out.files, "generation_config.json"));
+      ParseModelConfig(files.at("config.json"), FileOr(files, "generation_config.json"));
   if (!config.ok()) return Annotate(config.status(), directory);
-  out.config = *std::move(config);
+  return config;
+}
+
+absl::StatusOr<ModelDirectory> ReadModelDirectory(const std::string& directory) {
+  ModelDirectory out;
+  SLUICE_ASSIGN_OR_RETURN(out.files, ReadModelFiles(directory));
+  SLUICE_ASSIGN_OR_RETURN(out.config, ConfigOf(out.files, directory));
   SLUICE_ASSIGN_OR_RETURN(TensorLoader loader, TensorLoader::Open(directory, out.config));
   SLUICE_ASSIGN_OR_RETURN(out.tensors, loader.Read());
   return out;

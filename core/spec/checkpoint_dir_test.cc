@@ -95,6 +95,12 @@ TEST_F(CheckpointDir, RefusesToWriteOverAModel) {
   EXPECT_FALSE(WriteModelDirectory(root_ + "/x", {{"../evil", ""}}, tensors_, DType::kBF16).ok());
 }
 
+TEST(ConfigOf, NamesTheDirectory) {
+  EXPECT_EQ(ConfigOf({}, "/m").status().message(), "/m: config.json is missing: not a model directory");
+  EXPECT_THAT(std::string(ConfigOf({{"config.json", "{"}}, "/m").status().message()),
+              testing::StartsWith("/m: config.json"));
+}
+
 TEST_F(CheckpointDir, SkipsPredictionLayersAndRotaryBuffers) {
   const float zeros[4] = {0, 0, 0, 0};
   TensorMap more = tensors_;

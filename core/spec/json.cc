@@ -1,10 +1,12 @@
 #include "core/spec/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace sluice {
@@ -67,6 +69,13 @@ absl::StatusOr<nlohmann::json> ParseJson(absl::string_view text, absl::string_vi
           absl::StrCat(source, ": the name ", watch.first(), " stands twice in one object"));
     }
     return value;
+  } catch (const nlohmann::json::parse_error& e) {
+    const absl::string_view from = text.substr(std::min(text.size(), e.byte > 0 ? e.byte - 1 : 0));
+    if (absl::StartsWith(from, "NaN") || absl::StartsWith(from, "Infinity")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source, ": not JSON: byte ", e.byte, ": JSON has no NaN and no Infinity"));
+    }
+    return absl::InvalidArgumentError(absl::StrCat(source, ": not JSON: ", e.what()));
   } catch (const nlohmann::json::exception& e) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": not JSON: ", e.what()));
   }

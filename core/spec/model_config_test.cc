@@ -288,6 +288,11 @@ TEST(ModelConfig, RefusesWhatIsNoJson) {
   EXPECT_FALSE(ParseModelConfig("{\"a\": 1").ok());
   EXPECT_THAT(ParseModelConfig("{\"a\": 1, \"a\": 2}").status().message(), HasSubstr("twice"));
   EXPECT_THAT(ParseModelConfig(std::string(1'000'000, '[')).status().message(), HasSubstr("deeper"));
+  for (const char* number : {"NaN", "Infinity", "-Infinity"}) {
+    EXPECT_THAT(ParseModelConfig(std::string("{\"a\": ") + number + "}").status().message(),
+                HasSubstr("JSON has no NaN and no Infinity"))
+        << number;
+  }
 }
 
 TEST(TensorTable, HasBiasesAndTiedHeadAsConfigured) {

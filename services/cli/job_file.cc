@@ -111,6 +111,12 @@ absl::StatusOr<Target> Step(google::protobuf::Message* message, absl::string_vie
                                  nearest.empty() ? absl::StrCat("it has ", absl::StrJoin(names, ", "))
                                                  : absl::StrCat("did you mean \"", nearest, "\"?")));
   }
+  if (target.field->is_map()) {
+    return OverrideError(assignment, absl::StrCat(field_name,
+                                                  " is a map, which --set cannot set: write its "
+                                                  "entries in the job file, each as ",
+                                                  field_name, " { key: 5 value: 1.5 }"));
+  }
   if (target.index >= 0 && !target.field->is_repeated()) return OverrideError(assignment, "not a list");
   if (target.index >= 0 && target.index >= message->GetReflection()->FieldSize(*message, target.field)) {
     return OverrideError(assignment, absl::StrCat("the list ", field_name, " has no element ", target.index));

@@ -112,6 +112,13 @@ TEST(JobFileTest, RefusesWrongOverrides) {
   }
 }
 
+TEST(JobFileTest, SaysHowAMapIsWritten) {
+  for (const char* assignment : {"sampling.logit_bias=1", "sampling.logit_bias[0].value=1"}) {
+    auto spec = *ParseJobText(kJob, "j");
+    EXPECT_THAT(MessageOf(ApplyOverride(spec, assignment)), HasSubstr("logit_bias { key: 5 value: 1.5 }"));
+  }
+}
+
 TEST(JobFileTest, ResolvesPathsOfTheFileAgainstItsFolder) {
   const std::string folder = ::testing::TempDir() + "/job_file_test";
   std::ofstream(folder + ".textproto") << kJob;

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
 #include "services/cli/command.h"
@@ -40,6 +42,16 @@ std::vector<std::string> CommandOf(const std::string& binary, const BenchOptions
   add("--cache-mib", o.cache_mib);
   if (o.json) out.push_back("--json");
   return out;
+}
+
+// What is wrong with a list like "1,8,32"; empty: nothing.
+std::string NotSizes(const std::string& list) {
+  for (absl::string_view size : absl::StrSplit(list, ',')) {
+    int64_t value = 0;
+    if (!absl::SimpleAtoi(size, &value) || value < 1 || value > 4096)
+      return absl::StrCat("\"", size, "\" is not a size of 1 to 4096: write --batch 1,8,32");
+  }
+  return "";
 }
 
 // Returns only on an error: the process becomes sluice-rollout, with this one's terminal and signals.
@@ -93,7 +105,8 @@ void AddBenchCommand(CommandLine& line) {
             ->capture_default_str()
             ->check(CLI::Range(2, 1 << 20));
         auto* batch = command.add_option("--batch", o.batch, "Sequences at once, separated by commas")
-                          ->capture_default_str();
+                          ->capture_default_str()
+                          ->check(CLI::Validator(NotSizes, "SIZES"));
         command.add_option("--group", o.group, "Completions of one prompt, instead of batches")
             ->check(CLI::Range(2, 4096))
             ->excludes(batch);

@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "core/rl/sampling_check.h"
 #include "core/spec/chat_template.h"
 #include "core/spec/checkpoint_dir.h"
-#include "core/spec/model_config.h"
+#include "core/spec/model_check.h"
 #include "core/spec/tokenizer.h"
+#include "services/cli/chat/chat_line.h"
 #include "services/cli/chat/terminal_input.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
@@ -46,7 +46,7 @@ struct ChatModel {
 
 absl::StatusOr<ChatModel> ReadChatModel(const std::string& directory) {
   SLUICE_ASSIGN_OR_RETURN(ModelFiles files, ReadModelFiles(directory));
-  SLUICE_ASSIGN_OR_RETURN(const ModelConfig config, ParseModelConfig(files["config.json"]));
+  SLUICE_ASSIGN_OR_RETURN(const ModelConfig config, ConfigOf(files, directory));
   if (!files.contains("tokenizer.json"))
     return absl::InvalidArgumentError(absl::StrCat(directory, " has no tokenizer.json, so it cannot chat"));
   ChatModel out;
@@ -79,8 +79,10 @@ class Conversation {
   absl::Status Ask(const std::string& question, const CancelToken& stop) {
     Add("user", question);
     std::string said;
-    const absl::Status status = Answer(stop, said);
-    if (!said.empty()) std::cout << "\n";
+    bool cut = false;
+    const absl::Status status = Answer(stop, said, cut);
+    if (!said.empty()) std::cout << std::endl;
+    if (cut) std::cerr << "[cut: the answer reached --max-new-tokens or the end of the context]" << std::endl;
     if (said.empty() && !status.ok()) {
       messages_.pop_back();
     } else {
@@ -121,9 +123,11 @@ class Conversation {
     return request;
   }
 
-  absl::Status Answer(const CancelToken& stop, std::string& said) {
+  // `cut`: the limit of tokens ended it.
+  absl::Status Answer(const CancelToken& stop, std::string& said, bool& cut) {
     SLUICE_ASSIGN_OR_RETURN(const RolloutRequest request, Request());
-    return worker_.Generate(request, stop, [&said](const Trajectory& t) {
+    return worker_.Generate(request, stop, [&](const Trajectory& t) {
+      cut = t.finish_reason == FinishReason::kLength;
       if (t.text.size() <= said.size()) return;
       std::cout << t.text.substr(said.size()) << std::flush;
       said = t.text;
@@ -150,24 +154,26 @@ absl::Status Chat(const ChatOptions& o) {
   RemoteRolloutWorker worker(std::move(peer));
   SLUICE_ASSIGN_OR_RETURN(const RolloutWorkerState state, worker.GetState());
   Conversation conversation(o, model, worker, state.job);
-  if (terminal) std::cerr << "/reset forgets what was said, /exit leaves, Ctrl-C stops an answer\n";
-  absl::Status last;
+  if (terminal) std::cerr << kChatCommands << "\n";
+  int failed = 0;
   while (true) {
     if (terminal) std::cerr << "> " << std::flush;
     const std::optional<std::string> line = input.ReadLine();
-    if (!line || *line == "/exit") break;
-    if (absl::StripAsciiWhitespace(*line).empty()) continue;
-    if (*line == "/reset") {
-      conversation.Reset();
-      continue;
-    }
-    input.RunInterruptible([&](const CancelToken& stop) { last = conversation.Ask(*line, stop); });
-    if (last.ok()) continue;
-    if (!terminal) return last;
-    std::cerr << "sluice: " << last.message() << "\n";
+    const ChatLine kind = line ? ChatLineOf(*line) : ChatLine::kExit;
+    if (kind == ChatLine::kExit) break;
+    if (kind == ChatLine::kReset) conversation.Reset();
+    if (kind == ChatLine::kUnknownCommand) std::cerr << "sluice: no such command: " << kChatCommands << "\n";
+    if (kind != ChatLine::kQuestion) continue;
+    absl::Status asked;
+    input.RunInterruptible([&](const CancelToken& stop) { asked = conversation.Ask(*line, stop); });
+    if (asked.ok()) continue;
+    if (!terminal && !absl::IsInvalidArgument(asked)) return asked;
+    std::cerr << "sluice: " << asked.message() << "\n";
+    ++failed;
   }
   if (terminal) std::cerr << "\n";
-  return absl::OkStatus();
+  if (terminal || failed == 0) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(failed, " of the questions have no answer"));
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ absl::StatusOr<std::vector<Trajectory>> Sample(RolloutWorker& worker, RolloutReq
 absl::StatusOr<RowsOutcome> Generate(const GenerateOptions& o) {
   if (o.model.empty() && o.endpoint.empty())
     return absl::InvalidArgumentError("--model or --endpoint is needed");
+  SLUICE_RETURN_IF_ERROR(CheckDistinct(o.input, o.output));
   SLUICE_ASSIGN_OR_RETURN(const Encoder encoder, ReadEncoder(o.model));
   std::optional<PrivateWorker> own;
   if (o.endpoint.empty()) {
@@ -90,7 +91,7 @@ absl::StatusOr<RowsOutcome> Generate(const GenerateOptions& o) {
                        SLUICE_ASSIGN_OR_RETURN(GenerateRow row, ParseGenerateRow(json, index));
                        SLUICE_ASSIGN_OR_RETURN(
                            std::vector<int32_t> tokens,
-                           PromptTokens(row, {encoder.tokenizer.get(), encoder.chat.get()}));
+                           PromptTokens(row, {encoder.tokenizer.get(), encoder.chat.get(), o.model}));
                        SLUICE_RETURN_IF_ERROR(FitToModel(tokens, encoder.limits, row));
                        RolloutRequest request = RequestOf(row, index, std::move(tokens), state.job);
                        request.deadline = absl::Now() + absl::Seconds(o.timeout_seconds);
@@ -111,7 +112,8 @@ void AddGenerateCommand(CommandLine& line) {
       "Samples completions of a file of prompts.\n"
       "Input: JSON Lines {\"id\", \"prompt\" | \"tokens\" | \"messages\", "
       "\"temperature\", \"top_k\",\n"
-      "\"top_p\", \"min_p\", \"max_tokens\", \"min_tokens\", \"stop\", \"stop_token_ids\", \"ignore_eos\", "
+      "\"top_p\", \"min_p\", \"max_tokens\" (or \"max_new_tokens\"), \"min_tokens\" (or \"min_new_tokens\"), "
+      "\"stop\", \"stop_token_ids\", \"ignore_eos\", "
       "\"seed\", \"n\",\n"
       "\"repetition_penalty\", \"presence_penalty\", \"frequency_penalty\", \"logit_bias\" {\"TOKEN\": "
       "NUMBER}, "

@@ -91,6 +91,7 @@ int ScoreByLearner(const ScoreOptions& o) {
 }
 
 int Score(const ScoreOptions& o) {
+  if (const absl::Status distinct = CheckDistinct(o.input, o.output); !distinct.ok()) return Report(distinct);
   if (o.path == "learner") {
     if (!o.endpoint.empty() || o.model.empty())
       return Report(absl::InvalidArgumentError("--path learner needs --model and no --endpoint"));

@@ -51,6 +51,14 @@ absl::Status ReadInteger(const Json& row, const char* name, int64_t low, int64_t
                                    : Wrong(name, absl::StrCat("must be between ", low, " and ", high));
 }
 
+// An integer that has two names, of which a row may use one.
+absl::Status ReadInteger(const Json& row, const char* name, const char* other_name, int64_t low, int64_t high,
+                         int64_t& out) {
+  if (row.contains(name) && row.contains(other_name))
+    return Wrong(other_name, absl::StrCat("is another name of \"", name, "\": give one of them"));
+  return ReadInteger(row, row.contains(other_name) ? other_name : name, low, high, out);
+}
+
 absl::StatusOr<std::vector<int32_t>> TokensOf(const Json& value, const char* name) {
   if (!value.is_array() || value.empty()) return Wrong(name, "must be a list of at least one token id");
   std::vector<int32_t> out;
@@ -80,13 +88,11 @@ absl::Status ReadStops(const Json& row, SamplingParams& sampling) {
   if (const auto it = row.find("stop"); it != row.end() && !it->is_null()) {
     const Json list = it->is_array() ? *it : Json::array({*it});
     for (const Json& s : list) {
-      if (!s.is_string() || s.get<std::string>().empty())
-        return Wrong("stop", "must be a text or a list of texts");
+      if (!s.is_string()) return Wrong("stop", "must be a text or a list of texts");
       sampling.stop.push_back(s.get<std::string>());
     }
-    if (sampling.stop.size() > 16) return Wrong("stop", "has more than 16 texts");
   }
-  if (const auto it = row.find("stop_token_ids"); it != row.end() && !it->is_null()) {
+  if (const auto it = row.find("stop_token_ids"); it != row.end() && !it->is_null() && *it != Json::array()) {
     SLUICE_ASSIGN_OR_RETURN(sampling.stop_token_ids, TokensOf(*it, "stop_token_ids"));
   }
   if (const auto it = row.find("ignore_eos"); it != row.end() && !it->is_null()) {
@@ -108,7 +114,7 @@ absl::Status ReadPenalties(const Json& row, SamplingParams& sampling) {
   sampling.presence_penalty = static_cast<float>(presence);
   sampling.frequency_penalty = static_cast<float>(frequency);
   int64_t min_tokens = 0, top_logprobs = 0;
-  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "min_tokens", 0, kMaxTokens, min_tokens));
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "min_tokens", "min_new_tokens", 0, kMaxTokens, min_tokens));
   SLUICE_RETURN_IF_ERROR(ReadInteger(row, "top_logprobs", 0, kMaxTopLogprobs, top_logprobs));
   sampling.min_new_tokens = static_cast<int32_t>(min_tokens);
   sampling.top_logprobs = static_cast<int32_t>(top_logprobs);
@@ -130,7 +136,7 @@ absl::Status ReadSampling(const Json& row, SamplingParams& sampling) {
   SLUICE_RETURN_IF_ERROR(ReadNumber(row, "temperature", 0, 100, temperature));
   SLUICE_RETURN_IF_ERROR(ReadNumber(row, "top_p", 1e-6, 1, top_p));
   SLUICE_RETURN_IF_ERROR(ReadInteger(row, "top_k", 0, 1 << 24, top_k));
-  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "max_tokens", 1, kMaxTokens, max_tokens));
+  SLUICE_RETURN_IF_ERROR(ReadInteger(row, "max_tokens", "max_new_tokens", 1, kMaxTokens, max_tokens));
   sampling.temperature = static_cast<float>(temperature);
   sampling.top_p = static_cast<float>(top_p);
   sampling.top_k = static_cast<int32_t>(top_k);
@@ -200,6 +206,8 @@ absl::StatusOr<GenerateRow> ParseGenerateRow(const Json& row, size_t index) {
                                            "frequency_penalty",
                                            "logit_bias",
                                            "min_tokens",
+                                           "max_new_tokens",
+                                           "min_new_tokens",
                                            "top_logprobs"}));
   if (row.contains("prompt") + row.contains("tokens") + row.contains("messages") != 1) {
     return absl::InvalidArgumentError("exactly one of \"prompt\", \"tokens\" and \"messages\" is needed");
@@ -217,7 +225,8 @@ absl::StatusOr<GenerateRow> ParseGenerateRow(const Json& row, size_t index) {
     SLUICE_ASSIGN_OR_RETURN(out.messages, MessagesOf(row["messages"]));
   }
   SLUICE_RETURN_IF_ERROR(ReadSampling(row, out.sampling));
-  out.default_max_tokens = !row.contains("max_tokens") || row["max_tokens"].is_null();
+  out.default_max_tokens =
+      row.value("max_tokens", Json()).is_null() && row.value("max_new_tokens", Json()).is_null();
   int64_t n = 1, seed = -1;
   SLUICE_RETURN_IF_ERROR(ReadInteger(row, "n", 1, kMaxCompletions, n));
   SLUICE_RETURN_IF_ERROR(ReadInteger(row, "seed", 0, INT64_MAX, seed));
@@ -236,6 +245,10 @@ absl::StatusOr<ScoreRow> ParseScoreRow(const Json& row, size_t index) {
 
 absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateRow& row, const TextEncoder& encoder) {
   if (row.tokens) return *row.tokens;
+  if (encoder.tokenizer == nullptr && !encoder.directory.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("text needs a tokenizer: tokenizer.json is missing in ",
+                                                   encoder.directory, "; give \"tokens\""));
+  }
   if (encoder.tokenizer == nullptr) {
     return absl::InvalidArgumentError(
         "text needs a tokenizer: name the model's folder with --model, or give \"tokens\"");

@@ -6,7 +6,8 @@
 //   ->  {"id", "index" (when n > 1), "text", "tokens", "logprobs", "alternatives" (when asked for),
 //    "finish_reason"}
 // Defaults: temperature 1, max_tokens 128 or what the model's context leaves when that is less, n 1, the
-// others off. Unknown fields are errors. Pure.
+// others off. "max_new_tokens" and "min_new_tokens", as in a job, are other names. Unknown fields are errors.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,7 @@ absl::StatusOr<ScoreRow> ParseScoreRow(const nlohmann::json& row, size_t index);
 struct TextEncoder {
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat = nullptr;
+  std::string directory = {};  // the model's; empty: none was named
 };
 // "prompt" gets the special tokens that the tokenizer's post-processor adds (as transformers' tokenizer(text)
 // does); a rendered chat gets none (the template writes them); "tokens" are taken as they are.

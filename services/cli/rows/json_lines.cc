@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <iostream>
 #include <thread>
 
@@ -124,6 +125,16 @@ RowsOutcome ProcessRows(const std::vector<JsonLine>& lines, int threads, const R
     append(ErrorRow(lines[i], results[i].status()));
   }
   return out;
+}
+
+absl::Status CheckDistinct(const std::string& input, const std::string& output) {
+  std::error_code absent;
+  if (!std::filesystem::is_regular_file(input, absent) ||
+      !std::filesystem::equivalent(input, output, absent)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output ", output, ": is the file of --input, which it would replace; name another"));
 }
 
 absl::StatusOr<RowsOutcome> ProcessFile(const std::string& input, const std::string& output, int threads,

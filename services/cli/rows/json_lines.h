@@ -35,6 +35,9 @@ struct RowsOutcome {
 };
 RowsOutcome ProcessRows(const std::vector<JsonLine>& lines, int threads, const RowWork& work);
 
+// INVALID_ARGUMENT when `output` is the very file `input`, by whatever name.
+absl::Status CheckDistinct(const std::string& input, const std::string& output);
+
 // Reads `input`, processes it, writes `output` whole; OK also when some rows failed.
 absl::StatusOr<RowsOutcome> ProcessFile(const std::string& input, const std::string& output, int threads,
                                         const RowWork& work);

@@ -245,5 +245,32 @@ TEST(ScoreRowTest, NeedsTokens) {
   EXPECT_FALSE(ParseScoreRow(json{{"tokens", "1 2"}}, 0).ok());
 }
 
+TEST(GenerateRowTest, TakesTheNamesOfAJobToo) {
+  const auto row = ParseGenerateRow(
+      json::parse(R"({"prompt": "a", "max_new_tokens": 7, "min_new_tokens": 2, "stop_token_ids": []})"), 0);
+  ASSERT_TRUE(row.ok()) << row.status();
+  EXPECT_EQ(row->sampling.max_new_tokens, 7);
+  EXPECT_EQ(row->sampling.min_new_tokens, 2);
+  EXPECT_FALSE(row->default_max_tokens);
+  EXPECT_TRUE(row->sampling.stop_token_ids.empty());
+  EXPECT_FALSE(ParseGenerateRow(json{{"prompt", "a"}, {"max_new_tokens", 7}, {"max_tokens", 7}}, 0).ok());
+  EXPECT_EQ(MessageOf(ParseGenerateRow(json{{"prompt", "a"}, {"stop", {""}}}, 0).status()),
+            "stop: must not be empty");
+}
+
+TEST(PromptTokensTest, NamesTheDirectoryWithoutATokenizer) {
+  const GenerateRow row = *ParseGenerateRow(json{{"prompt", "a"}}, 0);
+  EXPECT_THAT(MessageOf(PromptTokens(row, {nullptr, nullptr, "/m"}).status()),
+              HasSubstr("tokenizer.json is missing in /m"));
+}
+
+TEST(CheckDistinctTest, RefusesTheFileThatIsRead) {
+  const std::string file = ::testing::TempDir() + "/distinct.jsonl";
+  std::ofstream(file) << "{}\n";
+  EXPECT_FALSE(CheckDistinct(file, ::testing::TempDir() + "/./distinct.jsonl").ok());
+  EXPECT_TRUE(CheckDistinct(file, file + ".out").ok());
+  EXPECT_TRUE(CheckDistinct(file + ".absent", file + ".absent").ok());
+}
+
 }  // namespace
 }  // namespace sluice::cli

@@ -19,6 +19,7 @@
 #include "core/kernels/machine_limits.h"
 #include "core/model/decoder_backend.h"
 #include "core/spec/checkpoint_dir.h"
+#include "core/spec/model_check.h"
 #include "rollout/paged_cache.h"
 #include "services/rollout/bench/engine_load.h"
 #include "services/rollout/bench/report.h"
@@ -48,9 +49,8 @@ int64_t LargestBatch(const BenchOptions& o) {
 }
 
 absl::StatusOr<ModelConfig> ReadConfig(const BenchOptions& o) {
-  SLUICE_ASSIGN_OR_RETURN(ModelFiles files, ReadModelFiles(o.model));
-  SLUICE_ASSIGN_OR_RETURN(ModelConfig config,
-                          ParseModelConfig(files["config.json"], files["generation_config.json"]));
+  SLUICE_ASSIGN_OR_RETURN(const ModelFiles files, ReadModelFiles(o.model));
+  SLUICE_ASSIGN_OR_RETURN(ModelConfig config, ConfigOf(files, o.model));
   if (o.prompt + o.new_tokens > config.max_positions) {
     return absl::InvalidArgumentError(absl::StrCat("--prompt ", o.prompt, " and --new ", o.new_tokens,
                                                    " do not fit the model's context of ",
@@ -115,7 +115,8 @@ class Bench {
       SLUICE_ASSIGN_OR_RETURN(const LoadTimes prefilled, Load(prompts));
       prefill.push_back(PrefillRate(prefilled, prompts));
       SLUICE_ASSIGN_OR_RETURN(const LoadTimes times, Load(shape));
-      decode.push_back(DecodeRate(times, shape));
+      const double decoded = DecodeRate(times, shape);
+      if (decoded > 0) decode.push_back(decoded);  // 0: too few tokens to tell
       end_to_end.push_back(EndToEndRate(times, shape));
       row.prompt_tokens_computed = static_cast<int64_t>(times.readings.back().prompt_tokens);
       row.cache_bytes = std::max(row.cache_bytes, CacheBytes(times));

@@ -18,13 +18,15 @@ double Share(double value) { return std::round(value * 1000) / 1000; }
 
 int64_t WeightBytes(const BenchSetting& setting) { return setting.cost.parameters * setting.element_bytes; }
 
-Json SpreadJson(const Spread& spread) { return {Tenth(spread.least), Tenth(spread.most)}; }
+// Null: not measured.
+Json RateJson(double rate) { return rate > 0 ? Json(Tenth(rate)) : Json(nullptr); }
+Json SpreadJson(const Spread& spread) { return {RateJson(spread.least), RateJson(spread.most)}; }
 
 Json RowJson(const BenchSetting& setting, const BenchRow& row) {
   Json out = {{"batch", row.batch()}};
   if (row.group > 1) out["group"] = row.group;
   out["prefill_tps"] = Tenth(row.prefill.median);
-  out["decode_tps"] = Tenth(row.decode.median);
+  out["decode_tps"] = RateJson(row.decode.median);
   out["e2e_tps"] = Tenth(row.end_to_end.median);
   out["ttft_ms"] = Tenth(row.latency.first_median);
   out["ttft_max_ms"] = Tenth(row.latency.first_max);
@@ -36,7 +38,7 @@ Json RowJson(const BenchSetting& setting, const BenchRow& row) {
   out["cache_mib"] = MiB(row.cache_bytes);
   out["rss_beyond_mib"] = MiB(BytesBeyond(setting, row));
   out["matrix_share"] = Share(MatrixShare(setting, row));
-  out["read_share"] = Share(ReadShare(setting, row));
+  out["read_share"] = row.decode.median > 0 ? Json(Share(ReadShare(setting, row))) : Json(nullptr);
   out["spread"] = {{"prefill_tps", SpreadJson(row.prefill)},
                    {"decode_tps", SpreadJson(row.decode)},
                    {"e2e_tps", SpreadJson(row.end_to_end)}};
@@ -45,11 +47,13 @@ Json RowJson(const BenchSetting& setting, const BenchRow& row) {
 
 std::string Percent(double share) { return share > 0 ? absl::StrFormat("%.0f %%", 100 * share) : "-"; }
 
+std::string Rate(double rate) { return rate > 0 ? absl::StrFormat("%.0f", rate) : "-"; }
+
 std::string RowText(const BenchSetting& setting, const BenchRow& row) {
   const std::string name =
       row.group > 1 ? absl::StrFormat("group %d", row.group) : absl::StrFormat("%d", row.requests);
-  return absl::StrFormat("%-9s %8.0f %8.0f %8.0f %9.1f %8.2f %8.2f %8.2f %8s %8s %9.0f %9.0f\n", name,
-                         row.prefill.median, row.decode.median, row.end_to_end.median,
+  return absl::StrFormat("%-9s %8.0f %8s %8.0f %9.1f %8.2f %8.2f %8.2f %8s %8s %9.0f %9.0f\n", name,
+                         row.prefill.median, Rate(row.decode.median), row.end_to_end.median,
                          row.latency.first_median, row.latency.p50, row.latency.p95, row.latency.p99,
                          Percent(MatrixShare(setting, row)), Percent(ReadShare(setting, row)),
                          MiB(row.anonymous_bytes), MiB(BytesBeyond(setting, row)));

@@ -105,5 +105,16 @@ TEST(Report, SaysForAGroupHowMuchOfThePromptWasComputed) {
   EXPECT_THAT(ReportTable(SomeSetting(), {SomeRow()}), Not(HasSubstr("group")));
 }
 
+TEST(Report, ShowsADecodeRateThatWasNotMeasuredAsNone) {
+  BenchRow row = SomeRow();
+  row.decode = {};
+  const auto json = ReportJson(SomeSetting(), {row})["rows"][0];
+  EXPECT_TRUE(json["decode_tps"].is_null());
+  EXPECT_TRUE(json["read_share"].is_null());
+  EXPECT_TRUE(json["spread"]["decode_tps"][0].is_null());
+  EXPECT_EQ(json["prefill_tps"], 500.0);
+  EXPECT_THAT(ReportTable(SomeSetting(), {row}), HasSubstr("4              500        - "));
+}
+
 }  // namespace
 }  // namespace sluice::bench
