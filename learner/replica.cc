@@ -208,10 +208,9 @@ class GangReplica final : public Replica {
   absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackPublished(absl::Span<const float> published) {
     std::shared_ptr<const DecoderWeights> packed;
     SLUICE_RETURN_IF_ERROR(Guard([&]() -> absl::Status {
-      const TensorMap trained = layout().Unflatten(layout().trained(), published, dtype_);
-      TensorMap all = layout().Unflatten(layout().frozen(), options_.frozen, dtype_);
-      all.insert(trained.begin(), trained.end());
-      SLUICE_ASSIGN_OR_RETURN(packed, PackDecoderWeights(options_.config, all, dtype_));
+      TensorMap all = layout().Unflatten(layout().trained(), published, dtype_);
+      all.merge(layout().Unflatten(layout().frozen(), options_.frozen, dtype_));
+      SLUICE_ASSIGN_OR_RETURN(packed, PackDecoderWeights(options_.config, std::move(all), dtype_));
       return absl::OkStatus();
     }));
     return packed;

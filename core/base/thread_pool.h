@@ -32,6 +32,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  // Threads that wait for a loop without using the processor.
+  int sleeping() const { return sleeping_; }
   // Calls body(i) for each i in [0, count).
   void ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body);
 

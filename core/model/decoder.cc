@@ -1,5 +1,5 @@
 // One forward. The sequence of operations is the numbered list of README.md; the numbers stand below and in
-// attention_batch.cc. learner/policy.h makes the same calls under autograd and must keep in step with any
+// attention_batch.cc. learner/layer.h makes the same calls under autograd and must keep in step with any
 // change here.
 #include "core/model/decoder.h"
 

@@ -1,6 +1,6 @@
 // The decoder that the engine runs: weights packed for the kernels, and one forward over rows of many
 // sequences that reads and extends their caches. Same kernels in the same sequence as the learner's forward
-// (learner/policy.h): the log-probabilities are equal bit for bit (invariant EXACT).
+// (learner/layer.h): the log-probabilities are equal bit for bit (invariant EXACT).
 #pragma once
 
 #include <cstddef>

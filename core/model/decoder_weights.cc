@@ -272,7 +272,6 @@ absl::StatusOr<std::shared_ptr<const DecoderWeights>> PackDecoderWeights(const M
   weights->inverse_frequencies = config.RopeInverseFrequencies();
   weights->rope_amplitude = config.RopeAmplitude();
   weights->attention = AttentionShapeOf(config, dtype);
-  weights->softmax_scale = weights->attention.scale;
   weights->norm_epsilon = static_cast<float>(config.norm_epsilon);
   weights->latent_norm_epsilon = static_cast<float>(config.latent_norm_epsilon);
   try {

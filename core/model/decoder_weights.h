@@ -67,7 +67,7 @@ class DecoderWeights {
   // Inputs of kernels that depend on the config and the type only.
   kernels::AttentionShape attention;
   std::vector<float> inverse_frequencies;  // [dr/2]
-  float rope_amplitude = 1, softmax_scale = 1, norm_epsilon = 1e-6f, latent_norm_epsilon = 1e-6f;
+  float rope_amplitude = 1, norm_epsilon = 1e-6f, latent_norm_epsilon = 1e-6f;
 
   // One row of the embedding as float32.
   void Embed(int32_t token, float* x) const;
