@@ -17,6 +17,12 @@ struct NameOf {
   const char* operator()(const RegexScorerSpec&) const { return "regex"; }
   const char* operator()(const ExpressionScorerSpec&) const { return "expression"; }
   const char* operator()(const LengthScorerSpec&) const { return "length"; }
+  const char* operator()(const CodeScorerSpec&) const { return "code"; }
+  const char* operator()(const TagsScorerSpec&) const { return "tags"; }
+  const char* operator()(const RepetitionScorerSpec&) const { return "repetition"; }
+  const char* operator()(const LanguageScorerSpec&) const { return "language"; }
+  const char* operator()(const RemoteScorerSpec&) const { return "remote"; }
+  const char* operator()(const GroupLengthScorerSpec&) const { return "group_length"; }
 };
 
 using Made = absl::StatusOr<std::unique_ptr<ItemScorer>>;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,23 +33,72 @@ struct SamplingSpec {
   SamplingParams params;
 };
 
-struct MathScorerSpec {};  // numeric answer against the prompt's field "answer"
+// What judges one component of a reward; job.proto says what each field means.
+enum class MathMode { kCompletion, kPair };
+struct MathScorerSpec {
+  MathMode mode = MathMode::kCompletion;
+};
 struct RegexScorerSpec {
   std::string pattern;
-};                               // 1 when the completion matches (PCRE2, partial match)
-struct ExpressionScorerSpec {};  // an arithmetic expression over the prompt's "numbers", worth its "target"
+};
+struct ExpressionScorerSpec {};
+enum class LengthUnit { kCharacters, kTokens };
 struct LengthScorerSpec {
   int32_t soft_limit = 0, hard_limit = 0;
-};  // 0 up to soft, then linear to -1 at hard (characters)
-using ScorerSpec = std::variant<MathScorerSpec, RegexScorerSpec, ExpressionScorerSpec, LengthScorerSpec>;
+  LengthUnit unit = LengthUnit::kCharacters;
+};
+enum class CodeLanguage { kPython, kCpp };
+enum class CodeTests { kAsserts, kStdio, kFunction, kHumanEval };
+enum class CodeComparison { kExact, kTokens, kNumeric, kUnordered, kChecker };
+enum class CodeCredit { kAll, kShare };
+struct CodeScorerSpec {
+  CodeLanguage language = CodeLanguage::kPython;
+  CodeTests tests = CodeTests::kAsserts;
+  CodeComparison comparison = CodeComparison::kTokens;
+  double absolute_tolerance = 1e-6, relative_tolerance = 1e-6;
+  double timeout_seconds = 5;
+  int64_t memory_bytes = int64_t{512} << 20;
+  CodeCredit credit = CodeCredit::kAll;
+  int32_t max_tests = 1000;
+  int64_t output_bytes = int64_t{16} << 20;
+};
+struct TagsScorerSpec {
+  std::vector<std::string> tags;
+  bool nothing_outside = false, all_or_nothing = false;
+};
+struct RepetitionScorerSpec {
+  int32_t ngram = 3;
+  double scale = 1;
+};
+struct LanguageScorerSpec {
+  std::string language;
+};
+struct RemoteScorerSpec {
+  std::string service;
+  std::map<std::string, std::string> parameters;
+  double timeout_seconds = 60;
+  int32_t max_attempts = 3, max_batch = 64;
+  std::string expect_version;
+};
+struct GroupLengthScorerSpec {
+  std::string correct_by;
+};
+using ScorerSpec = std::variant<MathScorerSpec, RegexScorerSpec, ExpressionScorerSpec, LengthScorerSpec,
+                                CodeScorerSpec, TagsScorerSpec, RepetitionScorerSpec, LanguageScorerSpec,
+                                RemoteScorerSpec, GroupLengthScorerSpec>;
+
+enum class RewardCombination { kWeightedSum, kProduct, kMinimum };
 
 struct RewardComponentSpec {
   std::string name;
   double weight = 1;
   ScorerSpec scorer;
+  std::optional<double> gate;  // a value below it makes the whole reward gate_value
+  double gate_value = 0;
 };
 struct RewardSpec {
   std::vector<RewardComponentSpec> components;
+  RewardCombination combination = RewardCombination::kWeightedSum;
 };
 
 enum class Aggregation { kTokenMean, kSequenceMeanTokenMean, kSequenceMeanTokenSum };

@@ -2,6 +2,7 @@
 // (reward/), the gRPC client (services/remote), a fake (tests/fakes). Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct ScoreItem {
   std::string prompt;                         // text
   std::string completion;                     // text
   std::map<std::string, std::string> fields;  // the prompt's
+  int32_t completion_tokens = 0;              // 0: not known
 };
 
 class Scorer {

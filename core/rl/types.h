@@ -110,12 +110,32 @@ struct Trajectory {
 
 enum class VerdictKind { kUnspecified, kCorrect, kWrong, kGraded, kUndecided, kInfrastructure };
 
+// One test of a program.
+struct TestResult {
+  std::string outcome;       // as VerdictComponent::outcome
+  double seconds = 0;        // wall-clock
+  int64_t memory_bytes = 0;  // peak
+  std::string detail;
+  friend bool operator==(const TestResult&, const TestResult&) = default;
+};
+
+// What one step of a completion is worth, of a process reward.
+struct StepScore {
+  int64_t end_offset = 0;  // bytes of the completion
+  double score = 0;
+  friend bool operator==(const StepScore&, const StepScore&) = default;
+};
+
 struct VerdictComponent {
   std::string name;
   VerdictKind kind = VerdictKind::kUnspecified;
-  double value = 0;    // of this component alone
-  double weight = 0;   // in the sum
-  std::string detail;  // what was extracted, which rule decided; for people
+  double value = 0;     // of this component alone
+  double weight = 0;    // in the sum
+  std::string detail;   // what was extracted, which rule decided; for people
+  std::string outcome;  // the typed class, for example "wrong_answer"; types.proto lists them
+  std::vector<TestResult> tests;
+  std::vector<StepScore> steps;
+  std::vector<std::string> stamps;  // "tests_visible", "weaker_sandbox:PROPERTY", "version=NAME"
 };
 
 // What a completion is worth. `value` is a reward only where HasReward().

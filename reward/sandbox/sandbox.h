@@ -1,0 +1,113 @@
+// Runs programs that nobody trusts. Each box is one candidate's: fresh namespaces, a private scratch folder
+// and nothing else to write; each run in it is a fresh process tree, of which nothing is left when the run
+// ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace sluice {
+
+// What the sandbox tests of itself when it starts.
+struct SandboxProperty {
+  std::string
+      name;  // "user_namespace", "read_only_root", "no_network", "seccomp", "landlock", "memory_limit", ...
+  bool holds = false;
+  std::string remedy;  // what is missing and how to get it; empty where it holds
+};
+
+struct SandboxOptions {
+  // Runs although properties are missing; every result is stamped with their names.
+  bool allow_weaker = false;
+  std::string python = "/usr/bin/python3";
+  std::string compiler = "/usr/bin/g++";
+  int max_boxes = 4;            // at once; Open waits for a place
+  std::string state_directory;  // for the compile cache and precompiled headers; empty: a temporary one
+  int64_t compile_cache_bytes = int64_t{256} << 20;
+};
+
+struct SandboxLimits {
+  absl::Duration wall = absl::Seconds(5), cpu = absl::Seconds(5);
+  int64_t memory_bytes = int64_t{512} << 20;  // of the whole process tree
+  int64_t output_bytes = int64_t{16} << 20;   // of standard output; standard error keeps its first 64 KiB
+  int32_t processes = 64;                     // processes and threads
+  int64_t file_bytes = int64_t{64} << 20;     // of all files of the box
+  int32_t files = 4096;
+  int32_t open_files = 256;
+};
+
+enum class RunEnd {
+  kExited,     // exit_code
+  kSignalled,  // signal
+  kTimeLimit,
+  kMemoryLimit,
+  kOutputLimit,
+  kProcessLimit,
+  kKilled,         // by Kill() or the box's end
+  kInfrastructure  // the sandbox itself failed: `error`
+};
+
+struct RunResult {
+  RunEnd end = RunEnd::kInfrastructure;
+  int exit_code = 0, signal = 0;
+  std::string output, error_output;
+  bool output_cut = false;
+  absl::Duration wall, cpu;
+  int64_t peak_memory_bytes = 0;
+  std::string error;
+};
+
+// What a run starts.
+struct RunRequest {
+  // Exactly one: a program of the box or of the read-only root with its arguments, or Python source that a
+  // warm interpreter forks for (as __main__, without site-packages).
+  std::vector<std::string> argv;
+  std::string python_source;
+  std::string standard_input;
+  SandboxLimits limits;
+  bool channel = false;  // open descriptor 3 of the process to a stream socket; see SandboxRun::channel()
+};
+
+// A running process tree. Not thread-safe but for Kill.
+class SandboxRun {
+ public:
+  virtual ~SandboxRun() = default;  // kills
+  // The other end of descriptor 3: a non-blocking stream socket, borrowed; -1 without one.
+  virtual int channel() const = 0;
+  virtual void Kill() = 0;
+  // Until the whole tree is gone; at most the limits' wall time and a second.
+  virtual RunResult Wait() = 0;
+};
+
+// One candidate's place. Not thread-safe. Ends all runs, and every file, when it is destroyed.
+class SandboxBox {
+ public:
+  virtual ~SandboxBox() = default;
+  // A file of the scratch folder, which is the working directory of runs. INVALID_ARGUMENT: a name with "..",
+  // "/" in front or NUL. The program never sees where it lies on the host.
+  virtual absl::Status WriteFile(absl::string_view name, absl::string_view content,
+                                 bool executable = false) = 0;
+  // A regular file of the scratch folder, never through a link. RESOURCE_EXHAUSTED: longer than `max_bytes`.
+  virtual absl::StatusOr<std::string> ReadFile(absl::string_view name, int64_t max_bytes) = 0;
+  virtual absl::StatusOr<std::unique_ptr<SandboxRun>> Start(const RunRequest& request) = 0;
+};
+
+// Thread-safe.
+class Sandbox {
+ public:
+  // Tests each property. FAILED_PRECONDITION: some are missing and allow_weaker is not set; the message names
+  // each and how to get it.
+  static absl::StatusOr<std::unique_ptr<Sandbox>> Create(const SandboxOptions& options);
+  virtual ~Sandbox() = default;
+  virtual const std::vector<SandboxProperty>& properties() const = 0;
+  // DEADLINE_EXCEEDED: no place became free.
+  virtual absl::StatusOr<std::unique_ptr<SandboxBox>> Open(absl::Time deadline) = 0;
+};
+
+}  // namespace sluice
