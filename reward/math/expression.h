@@ -31,7 +31,17 @@ enum class Kind {
   kText,          // `name`: words, lower case, single blanks
 };
 
-enum class Relation { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kIn, kApproximately };
+enum class Relation {
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kIn,
+  kApproximately,
+  kNotIn
+};
 
 struct Expression {
   Kind kind = Kind::kText;
@@ -54,5 +64,9 @@ struct Reading {
   std::string choice;    // "D" for "(D)", "\text{(D)}", "D."
   std::string name;      // left side that was dropped: "x" of "x = 5", "f(x)"
 };
+
+// For explanations: ASCII, one line, at most about 4 KiB.
+std::string ToText(const Expression& expression);
+std::string ToText(const Reading& reading);
 
 }  // namespace sluice::math
