@@ -3,86 +3,19 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
-#include "google/protobuf/util/json_util.h"
-#include "nlohmann/json.hpp"
 #include "re2/re2.h"
-#include "services/cli/suggestion.h"
+#include "services/cli/message_file.h"
 
 namespace sluice::cli {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::TextFormat;
 
 constexpr int64_t kMaxJobBytes = 4 << 20;
-constexpr size_t kMaxErrors = 8;
-constexpr int kMaxNesting = 32;
-
-std::vector<std::string> FieldNames(const Descriptor& message) {
-  std::vector<std::string> names;
-  for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
-  return names;
-}
-
-// protobuf says: Message type "sluice.v1.JobSpec" has no field named "nam".
-std::string Explain(const std::string& message) {
-  std::string type, field;
-  static const RE2* const kUnknown = new RE2(R"re(Message type "([^"]+)" has no field named "([^"]+)")re");
-  if (!RE2::PartialMatch(message, *kUnknown, &type, &field)) return message;
-  const Descriptor* descriptor = v1::JobSpec::descriptor()->file()->pool()->FindMessageTypeByName(type);
-  if (descriptor == nullptr) return message;
-  const std::vector<std::string> names = FieldNames(*descriptor);
-  const std::string nearest = Nearest(field, names);
-  const std::string hint = nearest.empty() ? absl::StrCat("it has ", absl::StrJoin(names, ", "))
-                                           : absl::StrCat("did you mean \"", nearest, "\"?");
-  return absl::StrCat(descriptor->name(), " has no field \"", field, "\"; ", hint);
-}
-
-class Errors final : public google::protobuf::io::ErrorCollector {
- public:
-  explicit Errors(std::string name) : name_(std::move(name)) {}
-  void AddError(int line, int column, const std::string& message) override {
-    if (lines_.size() < kMaxErrors) {
-      lines_.push_back(absl::StrCat(name_, ":", line + 1, ":", column + 1, ": ", Explain(message)));
-    }
-  }
-  void AddWarning(int line, int column, const std::string& message) override {}
-  absl::Status ToStatus() const {
-    if (lines_.empty()) return absl::InvalidArgumentError(absl::StrCat(name_, ": not a job"));
-    return absl::InvalidArgumentError(absl::StrJoin(lines_, "\n"));
-  }
-
- private:
-  std::string name_;
-  std::vector<std::string> lines_;
-};
-
-// "3:17" of a byte.
-std::string PlaceOf(absl::string_view text, size_t offset) {
-  size_t line = 1, start = 0;
-  for (size_t i = 0; i < offset && i < text.size(); ++i) {
-    if (text[i] == '\n') {
-      ++line;
-      start = i + 1;
-    }
-  }
-  return absl::StrCat(line, ":", offset - start + 1);
-}
-
-// Where the member that protobuf's error names stands: it gives no place itself.
-std::string PlaceOfMember(absl::string_view text, const std::string& member) {
-  const size_t at = text.find(absl::StrCat("\"", member, "\""));
-  return at == absl::string_view::npos ? "1:1" : PlaceOf(text, at);
-}
 
 struct Target {
   google::protobuf::Message* message;
@@ -103,14 +36,8 @@ absl::StatusOr<Target> Step(google::protobuf::Message* message, absl::string_vie
   int index = -1;
   if (RE2::FullMatch(std::string(name), *kIndexed, &field_name, &index)) target.index = index;
   target.field = message->GetDescriptor()->FindFieldByName(field_name);
-  if (target.field == nullptr) {
-    const auto names = FieldNames(*message->GetDescriptor());
-    const std::string nearest = Nearest(field_name, names);
-    return OverrideError(
-        assignment, absl::StrCat(message->GetDescriptor()->name(), " has no field \"", field_name, "\"; ",
-                                 nearest.empty() ? absl::StrCat("it has ", absl::StrJoin(names, ", "))
-                                                 : absl::StrCat("did you mean \"", nearest, "\"?")));
-  }
+  if (target.field == nullptr)
+    return OverrideError(assignment, NoSuchField(*message->GetDescriptor(), field_name));
   if (target.field->is_map()) {
     return OverrideError(assignment, absl::StrCat(field_name,
                                                   " is a map, which --set cannot set: write its "
@@ -145,7 +72,7 @@ absl::Status Assign(const Target& target, const std::string& value, const std::s
   if (target.index >= 0 && !is_message)
     return OverrideError(assignment, "single elements of a list of values cannot be set");
   const auto* reflection = target.message->GetReflection();
-  Errors errors("value");
+  TextMistakes errors("value");
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
   bool ok = true;
@@ -166,64 +93,18 @@ absl::Status Assign(const Target& target, const std::string& value, const std::s
   return ok ? absl::OkStatus() : OverrideError(assignment, errors.ToStatus().message());
 }
 
-// The start of the innermost member of `field` ("reward.component[1].regex") that the text has; nothing when
-// it has none of them.
-std::string PlaceOfField(const std::string& text, const std::string& field) {
-  v1::JobSpec spec;
-  TextFormat::ParseInfoTree tree;
-  Errors errors("");
-  TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
-  parser.SetRecursionLimit(kMaxNesting);
-  parser.WriteLocationsTo(&tree);
-  if (!parser.ParseFromString(text, &spec)) return "";
-  std::string place;
-  TextFormat::ParseInfoTree* at = &tree;
-  const Descriptor* message = v1::JobSpec::descriptor();
-  for (absl::string_view part : absl::StrSplit(field, '.')) {
-    const std::pair<absl::string_view, absl::string_view> name =
-        absl::StrSplit(part, absl::MaxSplits('[', 1));
-    const auto* member = message == nullptr ? nullptr : message->FindFieldByName(std::string(name.first));
-    if (member == nullptr || at == nullptr) break;
-    int index = -1;
-    if (member->is_repeated() && !absl::SimpleAtoi(absl::StripSuffix(name.second, "]"), &index)) index = 0;
-    const TextFormat::ParseLocation location = at->GetLocation(member, index);
-    if (location.line < 0) break;
-    place = absl::StrCat(location.line + 1, ":", location.column + 1);
-    at = at->GetTreeForNested(member, index);
-    message = member->message_type();
-  }
-  return place;
-}
-
 }  // namespace
 
 absl::StatusOr<v1::JobSpec> ParseJobText(absl::string_view text, const std::string& name) {
   v1::JobSpec spec;
-  Errors errors(name);
-  TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
-  parser.SetRecursionLimit(kMaxNesting);
-  if (!parser.ParseFromString(std::string(text), &spec)) return errors.ToStatus();
+  SLUICE_RETURN_IF_ERROR(ParseMessageText(text, name, spec));
   return spec;
 }
 
 absl::StatusOr<v1::JobSpec> ParseJobJson(absl::string_view text, const std::string& name) {
-  try {  // for the place of a mistake in the syntax; protobuf tells none
-    nlohmann::json::parse(text.begin(), text.end()).size();
-  } catch (const nlohmann::json::parse_error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ":", PlaceOf(text, error.byte > 0 ? error.byte - 1 : 0), ": ", error.what()));
-  }
   v1::JobSpec spec;
-  const auto status = google::protobuf::util::JsonStringToMessage(std::string(text), &spec);
-  if (status.ok()) return spec;
-  const std::string message(status.message().data(), status.message().size());
-  std::string member;
-  RE2::PartialMatch(message, R"re(([A-Za-z_0-9]+)(?:\[\d+\])?: )re", &member) ||
-      RE2::PartialMatch(message, R"re(^\(([A-Za-z_0-9]+))re", &member);
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ":", member.empty() ? "1:1" : PlaceOfMember(text, member), ": ", message));
+  SLUICE_RETURN_IF_ERROR(ParseMessageJson(text, name, spec));
+  return spec;
 }
 
 absl::Status ApplyOverride(v1::JobSpec& spec, const std::string& assignment) {
@@ -279,12 +160,8 @@ absl::Status LocateMistake(const absl::Status& status, const std::string& path,
     if (name == field || absl::StartsWith(field, name + ".")) return OverrideError(*it, field + what);
   }
   const auto text = ReadFile(path, kMaxJobBytes);
-  std::string place;
-  if (text.ok() && absl::EndsWith(path, ".json")) {
-    place = PlaceOfMember(*text, field.substr(field.rfind('.') + 1));
-  } else if (text.ok()) {
-    place = PlaceOfField(*text, field);
-  }
+  const std::string place =
+      text.ok() ? PlaceOfField(*text, absl::EndsWith(path, ".json"), field, v1::JobSpec()) : "";
   return absl::InvalidArgumentError(
       absl::StrCat(path, ":", place.empty() ? "" : place + ":", " ", field, what));
 }

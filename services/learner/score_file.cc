@@ -9,9 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
+#include "core/spec/json_rows.h"
 #include "learner/score.h"
 #include "nlohmann/json.hpp"
 
@@ -19,33 +19,6 @@ namespace sluice {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int kMaxNesting = 64;
-
-// As `sluice score --path rollout` words it.
-absl::Status Malformed(absl::string_view what) {
-  what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
-  if (absl::ConsumePrefix(&what, "parse error at line 1, ")) {
-    return absl::InvalidArgumentError(absl::StrCat("malformed JSON at ", what));
-  }
-  return absl::InvalidArgumentError(absl::StrCat("malformed JSON: ", what));
-}
-
-absl::StatusOr<Json> ParseLine(absl::string_view line) {
-  bool too_deep = false;
-  Json row;
-  try {
-    row = Json::parse(line.begin(), line.end(), [&](int depth, Json::parse_event_t, Json&) {
-      too_deep = too_deep || depth > kMaxNesting;
-      return !too_deep;
-    });
-  } catch (const Json::exception& error) {
-    return Malformed(error.what());
-  }
-  if (too_deep) return absl::InvalidArgumentError("nested too deeply");
-  if (!row.is_object()) return absl::InvalidArgumentError("not a JSON object");
-  return row;
-}
 
 absl::StatusOr<std::vector<int32_t>> TokensOf(const Json& row) {
   const auto tokens = row.find("tokens");
@@ -85,7 +58,7 @@ absl::StatusOr<ScoreFileOutcome> ScoreFile(const ScoreFileOptions& options) {
     begin = end + 1;
     ++number;
     if (line.empty()) continue;
-    const absl::StatusOr<Json> row = ParseLine(line);
+    const absl::StatusOr<Json> row = ParseJsonRow(line);
     const absl::StatusOr<std::vector<float>> logprobs = ScoreRow(row, *scorer);
     const int index = outcome.rows++;
     nlohmann::ordered_json result;

@@ -10,48 +10,19 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
+#include "core/spec/json_rows.h"
 
 namespace sluice::cli {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMaxLineBytes = 64 << 20;
-constexpr int kMaxNesting = 64;
 constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 constexpr absl::Duration kProgressEvery = absl::Seconds(5);
-
-// The parser's words without its own name and without its count of lines, which is 1 within a row.
-absl::Status Malformed(absl::string_view what) {
-  what.remove_prefix(std::min(what.size(), what.find("] ") + 2));
-  const absl::string_view place = "parse error at line 1, ";
-  if (absl::ConsumePrefix(&what, place)) {
-    return absl::InvalidArgumentError(absl::StrCat("malformed JSON at ", what));
-  }
-  return absl::InvalidArgumentError(absl::StrCat("malformed JSON: ", what));
-}
-
-absl::StatusOr<Json> ParseRow(absl::string_view line) {
-  if (line.size() > kMaxLineBytes) return absl::InvalidArgumentError("the line is longer than 64 MiB");
-  bool too_deep = false;
-  Json row;
-  try {
-    row = Json::parse(line.begin(), line.end(), [&](int depth, Json::parse_event_t, Json&) {
-      too_deep = too_deep || depth > kMaxNesting;
-      return !too_deep;
-    });
-  } catch (const Json::exception& error) {
-    return Malformed(error.what());
-  }
-  if (too_deep) return absl::InvalidArgumentError("nested too deeply");
-  if (!row.is_object()) return absl::InvalidArgumentError("not a JSON object");
-  return row;
-}
 
 // Tells how far the work is, now and then.
 class Progress {
@@ -89,7 +60,7 @@ std::vector<JsonLine> ParseJsonLines(absl::string_view text) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const absl::string_view line = absl::StripAsciiWhitespace(text.substr(begin, end - begin));
     ++number;
-    if (!line.empty()) out.push_back({number, ParseRow(line)});
+    if (!line.empty()) out.push_back({number, ParseJsonRow(line)});
     begin = end + 1;
   }
   return out;
