@@ -33,7 +33,15 @@ Group SomeGroup() {
     sample.trajectory.experts = {1, 2, {0, 65535, 3, 4, 5, 6, 7, 8}};
     sample.verdict.kind = i == 2 ? VerdictKind::kUndecided : VerdictKind::kCorrect;
     sample.verdict.value = i;
-    sample.verdict.components = {{"answer", VerdictKind::kGraded, 0.5 + i, 2, "detail"}};
+    sample.verdict.components = {{"answer",
+                                  VerdictKind::kGraded,
+                                  0.5 + i,
+                                  2,
+                                  "detail",
+                                  "time_limit",
+                                  {{"passed", 0.25, 4096, "one"}, {"time_limit", 5, 8192, "two"}},
+                                  {{3, 0.5}, {9, -1}},
+                                  {"tests_visible", "version=7"}}};
     sample.advantage = 0.5 - i;
     group.samples.push_back(sample);
   }
@@ -49,32 +57,47 @@ TEST(GroupCodec, ReadsBackEverything) {
   EXPECT_EQ(read->samples[1].trajectory.spans, group.samples[1].trajectory.spans);
   EXPECT_EQ(read->samples[1].trajectory.alternatives, group.samples[1].trajectory.alternatives);
   EXPECT_EQ(read->samples[1].trajectory.experts, group.samples[1].trajectory.experts);
-  EXPECT_EQ(read->samples[1].verdict.components[0].value, 1.5);
+  const VerdictComponent& component = read->samples[1].verdict.components[0];
+  EXPECT_EQ(component.value, 1.5);
+  EXPECT_EQ(component.outcome, "time_limit");
+  EXPECT_EQ(component.tests, group.samples[1].verdict.components[0].tests);
+  EXPECT_EQ(component.steps, group.samples[1].verdict.components[0].steps);
+  EXPECT_EQ(component.stamps, (std::vector<std::string>{"tests_visible", "version=7"}));
   EXPECT_EQ(read->samples[2].advantage, -1.5);
 }
 
-// As the first release wrote it: one prompt token, one sample of one token with one span.
-TEST(GroupCodec, ReadsTheFormatBeforeAlternatives) {
-  const auto number = [](auto value) {
-    return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
-  };
-  const auto text = [&](const std::string& value) {
-    return number(static_cast<uint32_t>(value.size())) + value;
-  };
-  const std::string one = number(uint32_t{1}), none = number(uint32_t{0});
-  const std::string trajectory = number(uint64_t{7}) + none + one + number(int32_t{5}) + one + number(-0.5f) +
-                                 one + number(-0.5f) + one + number(int32_t{0}) + number(int32_t{1}) +
-                                 number(int64_t{3}) + text("hash") + text("cpu") +
-                                 number(FinishReason::kStop) + text("five") + text("worker") + none;
-  const std::string verdict = number(VerdictKind::kCorrect) + number(1.0) + none + text("") + number(0.25);
-  const std::string group = one + number(uint64_t{7}) + text("uid") + text("prompt") + one +
-                            number(int32_t{1}) + none + one + trajectory + verdict + number(0.5);
-  const auto read = DecodeGroup(group);
-  ASSERT_TRUE(read.ok()) << read.status();
-  ASSERT_EQ(read->samples.size(), 1u);
-  EXPECT_EQ(read->samples[0].trajectory.text, "five");
-  EXPECT_TRUE(read->samples[0].trajectory.alternatives.empty());
-  EXPECT_EQ(read->samples[0].advantage, 0.5);
+std::string Bytes(auto value) { return std::string(reinterpret_cast<const char*>(&value), sizeof(value)); }
+std::string Bytes(const char* text) { return Bytes(static_cast<uint32_t>(strlen(text))) + text; }
+
+// As releases before wrote it: one prompt token, one sample of one token with one span, one component.
+std::string OldGroup(uint32_t format) {
+  const std::string one = Bytes(uint32_t{1}), none = Bytes(uint32_t{0});
+  std::string trajectory = Bytes(uint64_t{7}) + none + one + Bytes(int32_t{5}) + one + Bytes(-0.5f) + one +
+                           Bytes(-0.5f) + one + Bytes(int32_t{0}) + Bytes(int32_t{1}) + Bytes(int64_t{3}) +
+                           Bytes("hash") + Bytes("cpu") + Bytes(FinishReason::kStop) + Bytes("five") +
+                           Bytes("worker") + none;
+  if (format == 2) trajectory += none + none + none + none;
+  const std::string component =
+      Bytes("answer") + Bytes(VerdictKind::kCorrect) + Bytes(1.0) + Bytes(0.5) + Bytes("detail");
+  const std::string verdict =
+      Bytes(VerdictKind::kCorrect) + Bytes(1.0) + one + component + Bytes("") + Bytes(0.25);
+  return Bytes(format) + Bytes(uint64_t{7}) + Bytes("uid") + Bytes("prompt") + one + Bytes(int32_t{1}) +
+         none + one + trajectory + verdict + Bytes(0.5);
+}
+
+TEST(GroupCodec, ReadsTheFormatsBefore) {
+  for (uint32_t format : {1u, 2u}) {
+    const auto read = DecodeGroup(OldGroup(format));
+    ASSERT_TRUE(read.ok()) << format << ": " << read.status();
+    ASSERT_EQ(read->samples.size(), 1u);
+    EXPECT_EQ(read->samples[0].trajectory.text, "five");
+    EXPECT_TRUE(read->samples[0].trajectory.alternatives.empty());
+    ASSERT_EQ(read->samples[0].verdict.components.size(), 1u);
+    EXPECT_EQ(read->samples[0].verdict.components[0].detail, "detail");
+    EXPECT_TRUE(read->samples[0].verdict.components[0].tests.empty());
+    EXPECT_EQ(read->samples[0].advantage, 0.5);
+  }
+  EXPECT_FALSE(DecodeGroup(OldGroup(4)).ok());
 }
 
 TEST(GroupCodec, RefusesEveryTruncation) {
@@ -97,7 +120,18 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.reward.components = {{"m", 1, MathScorerSpec{}},
                             {"r", 0.5, RegexScorerSpec{"<a>.*"}},
                             {"e", 2, ExpressionScorerSpec{}},
-                            {"l", -1, LengthScorerSpec{10, 20}}};
+                            {"l", -1, LengthScorerSpec{10, 20, LengthUnit::kTokens}},
+                            {"c", 1,
+                             CodeScorerSpec{CodeLanguage::kCpp, CodeTests::kStdio, CodeComparison::kNumeric,
+                                            0.5, 0.25, 2.5, 1 << 30, CodeCredit::kShare, 7, 4096},
+                             0.5, -1},
+                            {"t", 1, TagsScorerSpec{{"a", "b"}, true, true}},
+                            {"n", 1, RepetitionScorerSpec{4, 0.5}},
+                            {"w", 1, LanguageScorerSpec{"ru"}},
+                            {"j", 1, RemoteScorerSpec{"judge", {{"k", "v"}}, 2.5, 4, 16, "v7"}},
+                            {"g", 1, GroupLengthScorerSpec{"m"}}};
+  ASSERT_EQ(spec.reward.components.size(), std::variant_size_v<ScorerSpec>);
+  spec.reward.combination = RewardCombination::kMinimum;
   spec.grpo = {0.1, 0.3, 0.01, 0.02, false, Aggregation::kSequenceMeanTokenSum, true};
   spec.optimizer = {1e-3, 0.8, 0.95, 1e-6, 0.1, 9, ScheduleKind::kCosine, 0.2, 0.5};
   spec.batch = {6, 1000};
@@ -115,11 +149,28 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->seed, ~uint64_t{0});
   EXPECT_EQ(read->sampling.params, spec.sampling.params);
   EXPECT_EQ(std::get<LengthScorerSpec>(read->reward.components[3].scorer).hard_limit, 20);
+  EXPECT_EQ(read->reward.components[4].gate, 0.5);
+  EXPECT_EQ(std::get<CodeScorerSpec>(read->reward.components[4].scorer).relative_tolerance, 0.25);
+  EXPECT_EQ(std::get<RemoteScorerSpec>(read->reward.components[8].scorer).parameters.at("k"), "v");
+  EXPECT_EQ(read->reward.combination, RewardCombination::kMinimum);
   EXPECT_EQ(read->staleness.on_deadline, OnDeadline::kWait);
   EXPECT_EQ(read->staleness.on_new_version, SwapMode::kContinue);
   EXPECT_EQ(read->timeout.max_attempts, 5);
   EXPECT_EQ(SpecFromJson("{").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SpecFromJson(R"({"name": 3, "reward": []})").status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(SpecJson, ReadsRewardsOfTheFirstRelease) {
+  const auto read = SpecFromJson(
+      R"({"reward": [{"name": "a", "weight": 1, "kind": 0}, {"name": "b", "weight": 0.5, "kind": 1, "pattern": "x"},
+          {"name": "c", "weight": 1, "kind": 2}, {"name": "d", "weight": 1, "kind": 3, "soft_limit": 1, "hard_limit": 2}]})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->reward.combination, RewardCombination::kWeightedSum);
+  EXPECT_EQ(std::get<MathScorerSpec>(read->reward.components[0].scorer).mode, MathMode::kCompletion);
+  EXPECT_FALSE(read->reward.components[0].gate.has_value());
+  EXPECT_EQ(std::get<LengthScorerSpec>(read->reward.components[3].scorer).hard_limit, 2);
+  EXPECT_EQ(SpecFromJson(R"({"reward": [{"name": "a", "weight": 1, "kind": 99}]})").status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST(ViewJson, ReadsBackRecordsWithNumbersThatAreNone) {

@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-constexpr uint32_t kFormat = 2, kFormatWithoutAlternatives = 1;
+constexpr uint32_t kFormat = 3, kFormatWithoutTests = 2, kFormatWithoutAlternatives = 1;
 
 // Both sides walk a group with the same Visit functions, so that they cannot disagree on the order.
 class Writer {
@@ -128,11 +128,28 @@ void VisitTrajectory(Io& io, T& t, uint32_t format) {
   io.Text(t.text);
   io.Text(t.worker);
   io.Number(t.attempt);
-  if (format == kFormat) VisitAlternatives(io, t);
+  if (format > kFormatWithoutAlternatives) VisitAlternatives(io, t);
+}
+
+// What formats before 3 did not have.
+template <typename Io, typename T>
+void VisitParts(Io& io, T& c) {
+  io.Text(c.outcome);
+  io.Items(c.tests, [&](auto& test) {
+    io.Text(test.outcome);
+    io.Number(test.seconds);
+    io.Number(test.memory_bytes);
+    io.Text(test.detail);
+  });
+  io.Items(c.steps, [&](auto& step) {
+    io.Number(step.end_offset);
+    io.Number(step.score);
+  });
+  io.Items(c.stamps, [&](auto& stamp) { io.Text(stamp); });
 }
 
 template <typename Io, typename T>
-void VisitVerdict(Io& io, T& v) {
+void VisitVerdict(Io& io, T& v, uint32_t format) {
   io.Number(v.kind);
   io.Number(v.value);
   io.Items(v.components, [&](auto& c) {
@@ -141,6 +158,7 @@ void VisitVerdict(Io& io, T& v) {
     io.Number(c.value);
     io.Number(c.weight);
     io.Text(c.detail);
+    if (format > kFormatWithoutTests) VisitParts(io, c);
   });
   io.Text(v.detail);
   io.Number(v.seconds);
@@ -155,7 +173,7 @@ void VisitGroup(Io& io, T& group, uint32_t format) {
   io.Map(group.prompt.fields);
   io.Items(group.samples, [&](auto& s) {
     VisitTrajectory(io, s.trajectory, format);
-    VisitVerdict(io, s.verdict);
+    VisitVerdict(io, s.verdict, format);
     io.Number(s.advantage);
   });
 }
@@ -173,7 +191,7 @@ absl::StatusOr<Group> DecodeGroup(absl::string_view bytes) {
   Reader reader(bytes);
   uint32_t format = 0;
   reader.Number(format);
-  if (format != kFormat && format != kFormatWithoutAlternatives)
+  if (format < kFormatWithoutAlternatives || format > kFormat)
     return absl::DataLossError("the record is not a group of a known format");
   Group group;
   VisitGroup(reader, group, format);

@@ -207,7 +207,10 @@ std::vector<ScoreItem> JobRun::ItemsFor(const StartScore& start) {
     const Prompt& prompt = PromptOf(ref.group);
     item.prompt = prompt.text;
     item.fields = prompt.fields;
-    if (auto it = samples_.find(ref); it != samples_.end()) item.completion = it->second.trajectory.text;
+    if (auto it = samples_.find(ref); it != samples_.end()) {
+      item.completion = it->second.trajectory.text;
+      item.completion_tokens = static_cast<int32_t>(it->second.trajectory.tokens.size());
+    }
     items.push_back(std::move(item));
   }
   return items;

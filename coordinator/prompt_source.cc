@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
 #include "core/base/hash.h"
@@ -22,29 +22,33 @@ using nlohmann::json;
 constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 constexpr size_t kMaxRows = 50'000'000;
 
-std::vector<std::string> FieldsOf(const RewardSpec& reward) {
-  std::vector<std::string> fields;
+// Fields of which a row needs at least one.
+using OneOf = std::vector<std::string>;
+
+// What the rows must have for the reward to be judged.
+std::vector<OneOf> FieldsOf(const RewardSpec& reward) {
+  std::vector<OneOf> fields;
   for (const RewardComponentSpec& component : reward.components) {
-    if (std::holds_alternative<MathScorerSpec>(component.scorer)) fields.push_back("answer");
+    if (std::holds_alternative<MathScorerSpec>(component.scorer)) fields.push_back({"answer"});
     if (std::holds_alternative<ExpressionScorerSpec>(component.scorer)) {
-      fields.push_back("numbers");
-      fields.push_back("target");
+      fields.push_back({"numbers"});
+      fields.push_back({"target"});
+    }
+    if (const auto* code = std::get_if<CodeScorerSpec>(&component.scorer)) {
+      fields.push_back({"tests", "test", "test_list", "input_output", "inputs"});
+      if (code->comparison == CodeComparison::kChecker) fields.push_back({"checker"});
     }
   }
   return fields;
 }
 
-bool JudgesNumbers(const RewardSpec& reward) {
+// Whether a program that is judged begins with the row's prompt as it is written, which the rendered chat is
+// not.
+bool ContinuesPrompt(const RewardSpec& reward) {
   return std::any_of(reward.components.begin(), reward.components.end(), [](const auto& component) {
-    return std::holds_alternative<MathScorerSpec>(component.scorer);
+    const auto* code = std::get_if<CodeScorerSpec>(&component.scorer);
+    return code != nullptr && code->tests == CodeTests::kHumanEval;
   });
-}
-
-// Whether it may be a number. The many spellings that the checker reads ("$1,200", "\\frac{3}{4}", "... ####
-// 5") have this in common.
-bool HasDigit(absl::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
 }
 
 // One row of a file, for errors that say where.
@@ -60,6 +64,19 @@ struct Row {
 std::string TextOf(const json& value) {
   return value.is_string() ? value.get<std::string>()
                            : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::Status CheckField(const Row& row, const OneOf& names) {
+  for (const std::string& name : names) {
+    if (!row.object.contains(name)) continue;
+    const json& value = row.object[name];
+    const bool blank = value.is_null() || (value.is_string() &&
+                                           value.get_ref<const std::string&>().find_first_not_of(" \t\r\n") ==
+                                               std::string::npos);
+    return blank ? row.Error(absl::StrCat("the reward needs \"", name, "\", which is empty"))
+                 : absl::OkStatus();
+  }
+  return row.Error(absl::StrCat("the reward needs the field \"", absl::StrJoin(names, "\" or \""), "\""));
 }
 
 // Calls on_row for each line that is not blank; hashes the bytes.
@@ -106,7 +123,10 @@ absl::StatusOr<std::string> ChatText(const Row& row, const PromptEncoder& encode
 class PromptFileReader {
  public:
   PromptFileReader(const JobSpec& spec, const PromptEncoder& encoder)
-      : spec_(spec), encoder_(encoder), required_(FieldsOf(spec.reward)), math_(JudgesNumbers(spec.reward)) {}
+      : spec_(spec),
+        encoder_(encoder),
+        required_(FieldsOf(spec.reward)),
+        continues_prompt_(ContinuesPrompt(spec.reward)) {}
 
   absl::Status Read(const std::string& file, absl::string_view field, size_t limit, Sha256& hash,
                     std::vector<Prompt>& out) {
@@ -156,13 +176,9 @@ class PromptFileReader {
       if (name == "id" || name == "prompt" || name == "messages") continue;
       prompt.fields[name] = TextOf(value);
     }
-    for (const std::string& name : required_) {
-      if (prompt.fields.count(name) == 0)
-        return row.Error(absl::StrCat("the reward needs the field \"", name, "\""));
-    }
-    if (math_ && !HasDigit(prompt.fields.at("answer"))) {
-      return row.Error("the reward's math component needs a number in \"answer\", there is no digit in it");
-    }
+    if (chat && has_text && continues_prompt_)
+      prompt.fields["prompt"] = row.object["prompt"].get<std::string>();
+    for (const OneOf& names : required_) SLUICE_RETURN_IF_ERROR(CheckField(row, names));
     prompt.uid = row.object.contains("id") ? TextOf(row.object["id"]) : absl::StrCat("line-", row.line);
     return prompt;
   }
@@ -170,8 +186,8 @@ class PromptFileReader {
  private:
   const JobSpec& spec_;
   const PromptEncoder& encoder_;
-  const std::vector<std::string> required_;
-  const bool math_;
+  const std::vector<OneOf> required_;
+  const bool continues_prompt_;
 };
 
 absl::StatusOr<SupervisedExample> ReadExample(const Row& row, const JobSpec& spec,

@@ -52,9 +52,10 @@ TEST_F(PromptSourceTest, NamesTheLineOfWhatIsWrong) {
       {"{\"answer\": \"4\"}", "prompts.jsonl:2: needs \"prompt\""},
       {"{\"prompt\": 3, \"answer\": \"4\"}", "prompts.jsonl:2: needs \"prompt\""},
       {"{\"prompt\": \"ab\"}", "prompts.jsonl:2: the reward needs the field \"answer\""},
-      {"{\"prompt\": \"ab\", \"answer\": \"x\"}",
-       "prompts.jsonl:2: the reward's math component needs a number in \"answer\""},
-      {"{\"prompt\": \"ab\", \"answer\": null}", "prompts.jsonl:2: the reward's math component needs"},
+      {"{\"prompt\": \"ab\", \"answer\": \" \"}",
+       "prompts.jsonl:2: the reward needs \"answer\", which is empty"},
+      {"{\"prompt\": \"ab\", \"answer\": null}",
+       "prompts.jsonl:2: the reward needs \"answer\", which is empty"},
       {"{\"prompt\": \"\", \"answer\": \"4\"}", "prompts.jsonl:2: the prompt has no tokens"},
       {"{\"id\": \"line-1\", \"prompt\": \"ab\", \"answer\": \"4\"}",
        "prompts.jsonl:2: id \"line-1\" is used twice"},
@@ -71,8 +72,9 @@ TEST_F(PromptSourceTest, NamesTheLineOfWhatIsWrong) {
               HasSubstr("prompts.file: opening"));
 }
 
-TEST_F(PromptSourceTest, TakesNumbersInAnySpellingAndAnyAnswerWithoutAMathComponent) {
-  for (const char* answer : {"-3", "1,200.5", "3/4", "\\\\frac{3}{4}", "$72", "50%", "1.5e3", "so #### 5"}) {
+TEST_F(PromptSourceTest, TakesAnswersInAnySpelling) {
+  for (const char* answer :
+       {"-3", "1,200.5", "3/4", "\\\\frac{3}{4}", "$72", "50%", "1.5e3", "so #### 5", "\\\\sqrt{x}", "yes"}) {
     const absl::Status status = Load(absl::StrCat("{\"prompt\": \"ab\", \"answer\": \"", answer, "\"}"));
     EXPECT_TRUE(status.ok()) << status;
   }

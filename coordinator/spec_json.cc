@@ -1,8 +1,11 @@
 #include "coordinator/spec_json.h"
 
 #include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "nlohmann/json.hpp"
 
 namespace sluice {
@@ -151,33 +154,88 @@ void VisitSpec(Io& io, T& spec) {
   VisitStages(io, spec);
 }
 
-json ComponentToJson(const RewardComponentSpec& component) {
-  json out = {{"name", component.name}, {"weight", component.weight}, {"kind", component.scorer.index()}};
-  if (const auto* regex = std::get_if<RegexScorerSpec>(&component.scorer)) out["pattern"] = regex->pattern;
-  if (const auto* length = std::get_if<LengthScorerSpec>(&component.scorer)) {
-    out["soft_limit"] = length->soft_limit;
-    out["hard_limit"] = length->hard_limit;
+// The fields of each scorer. The first release had math, regex, expression and length, without mode and unit.
+template <typename Io>
+struct VisitScorer {
+  Io& io;
+  template <typename T>
+  void operator()(T& s) const {
+    using Spec = std::remove_const_t<T>;
+    if constexpr (std::is_same_v<Spec, MathScorerSpec>) io("mode", s.mode);
+    if constexpr (std::is_same_v<Spec, RegexScorerSpec>) io("pattern", s.pattern);
+    if constexpr (std::is_same_v<Spec, LengthScorerSpec>) {
+      io("soft_limit", s.soft_limit);
+      io("hard_limit", s.hard_limit);
+      io("unit", s.unit);
+    }
+    if constexpr (std::is_same_v<Spec, CodeScorerSpec>) Code(s);
+    if constexpr (std::is_same_v<Spec, TagsScorerSpec>) {
+      io("tags", s.tags);
+      io("nothing_outside", s.nothing_outside);
+      io("all_or_nothing", s.all_or_nothing);
+    }
+    if constexpr (std::is_same_v<Spec, RepetitionScorerSpec>) {
+      io("ngram", s.ngram);
+      io("scale", s.scale);
+    }
+    if constexpr (std::is_same_v<Spec, LanguageScorerSpec>) io("language", s.language);
+    if constexpr (std::is_same_v<Spec, RemoteScorerSpec>) {
+      io("service", s.service);
+      io("parameters", s.parameters);
+      io("timeout_seconds", s.timeout_seconds);
+      io("max_attempts", s.max_attempts);
+      io("max_batch", s.max_batch);
+      io("expect_version", s.expect_version);
+    }
+    if constexpr (std::is_same_v<Spec, GroupLengthScorerSpec>) io("correct_by", s.correct_by);
   }
-  return out;
+  template <typename T>
+  void Code(T& s) const {
+    io("language", s.language);
+    io("tests", s.tests);
+    io("comparison", s.comparison);
+    io("absolute_tolerance", s.absolute_tolerance);
+    io("relative_tolerance", s.relative_tolerance);
+    io("timeout_seconds", s.timeout_seconds);
+    io("memory_bytes", s.memory_bytes);
+    io("credit", s.credit);
+    io("max_tests", s.max_tests);
+    io("output_bytes", s.output_bytes);
+  }
+};
+
+json ComponentToJson(const RewardComponentSpec& component) {
+  Writer writer;
+  writer("name", component.name);
+  writer("weight", component.weight);
+  writer("kind", component.scorer.index());
+  if (component.gate) writer("gate", *component.gate);
+  writer("gate_value", component.gate_value);
+  std::visit(VisitScorer<Writer>{writer}, component.scorer);
+  return std::move(writer.out);
 }
 
-RewardComponentSpec ComponentFromJson(const json& in) {
+// The alternative number `kind`, its fields as by default.
+template <size_t I = 0>
+bool ChooseScorer(size_t kind, ScorerSpec& out) {
+  if constexpr (I < std::variant_size_v<ScorerSpec>) {
+    if (kind != I) return ChooseScorer<I + 1>(kind, out);
+    out.emplace<I>();
+    return true;
+  }
+  return false;
+}
+
+absl::StatusOr<RewardComponentSpec> ComponentFromJson(const json& in) {
   RewardComponentSpec out;
   out.name = in.at("name").get<std::string>();
   out.weight = in.at("weight").get<double>();
-  switch (in.at("kind").get<size_t>()) {
-    case 0:
-      out.scorer = MathScorerSpec{};
-      break;
-    case 1:
-      out.scorer = RegexScorerSpec{in.at("pattern").get<std::string>()};
-      break;
-    case 2:
-      out.scorer = ExpressionScorerSpec{};
-      break;
-    default:
-      out.scorer = LengthScorerSpec{in.at("soft_limit").get<int32_t>(), in.at("hard_limit").get<int32_t>()};
-  }
+  Reader reader(in);
+  if (in.contains("gate")) out.gate = in.at("gate").get<double>();
+  reader("gate_value", out.gate_value);
+  if (!ChooseScorer(in.at("kind").get<size_t>(), out.scorer))
+    return absl::DataLossError("the stored job spec has a scorer that this release does not know");
+  std::visit(VisitScorer<Reader>{reader}, out.scorer);
   return out;
 }
 
@@ -190,6 +248,7 @@ std::string SpecToJson(const JobSpec& spec) {
   for (const RewardComponentSpec& component : spec.reward.components)
     reward.push_back(ComponentToJson(component));
   writer.out["reward"] = std::move(reward);
+  writer("reward_combination", spec.reward.combination);
   return writer.out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -200,8 +259,11 @@ absl::StatusOr<JobSpec> SpecFromJson(absl::string_view text) {
     JobSpec spec;
     Reader reader(in);
     VisitSpec(reader, spec);
-    for (const json& component : in.at("reward"))
-      spec.reward.components.push_back(ComponentFromJson(component));
+    for (const json& component : in.at("reward")) {
+      SLUICE_ASSIGN_OR_RETURN(RewardComponentSpec read, ComponentFromJson(component));
+      spec.reward.components.push_back(std::move(read));
+    }
+    reader("reward_combination", spec.reward.combination);
     return spec;
   } catch (const json::exception& error) {
     return absl::DataLossError(absl::StrCat("the stored job spec cannot be read: ", error.what()));

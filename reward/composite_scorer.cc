@@ -124,7 +124,9 @@ Verdict CompositeScorer::JudgeItem(const std::vector<Component>& components, con
                  : JudgeSafely(*c.scorer, item);
     details.push_back(absl::StrCat(c.name, ": ", j.detail));
     verdict.value += c.weight * j.value;
-    verdict.components.push_back({c.name, j.kind, j.value, c.weight, std::move(j.detail)});
+    verdict.components.push_back({c.name, j.kind, j.value, c.weight, std::move(j.detail),
+                                  std::move(j.outcome), std::move(j.tests), std::move(j.steps),
+                                  std::move(j.stamps)});
   }
   verdict.kind = CombineKinds(verdict.components);
   if (verdict.HasReward() && !std::isfinite(verdict.value)) verdict.kind = VerdictKind::kInfrastructure;

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/rl/scorer.h"
 
@@ -12,6 +13,11 @@ struct ItemJudgement {
   VerdictKind kind = VerdictKind::kUnspecified;
   double value = 0;
   std::string detail;  // ASCII; quoted pieces of a completion are escaped and cut
+  // As in VerdictComponent.
+  std::string outcome;
+  std::vector<TestResult> tests;
+  std::vector<StepScore> steps;
+  std::vector<std::string> stamps;
 };
 
 class ItemScorer {
@@ -24,5 +30,8 @@ class ItemScorer {
 inline ItemJudgement Correct(std::string detail) { return {VerdictKind::kCorrect, 1, std::move(detail)}; }
 inline ItemJudgement Wrong(std::string detail) { return {VerdictKind::kWrong, 0, std::move(detail)}; }
 inline ItemJudgement Undecided(std::string detail) { return {VerdictKind::kUndecided, 0, std::move(detail)}; }
+inline ItemJudgement Infrastructure(std::string detail) {
+  return {VerdictKind::kInfrastructure, 0, std::move(detail)};
+}
 
 }  // namespace sluice

@@ -1,9 +1,9 @@
 #include "core/rl/job_spec.h"
 
 #include <cmath>
-#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "core/rl/reward_check.h"
 #include "core/rl/sampling_check.h"
 
 namespace sluice {
@@ -30,13 +30,12 @@ class Rules {
 };
 
 void CheckReward(const RewardSpec& reward, Rules& rules) {
-  rules.Require(!reward.components.empty(), "reward.component", "at least one component is needed");
-  std::set<std::string> names;
-  for (const RewardComponentSpec& component : reward.components) {
-    rules.Require(!component.name.empty(), "reward.component.name", "must not be empty");
-    rules.Require(names.insert(component.name).second, "reward.component.name",
-                  absl::StrCat("\"", component.name, "\" is used twice"));
-    rules.InRange(component.weight, -1e6, 1e6, "reward.component.weight");
+  rules.Keep(Validate(reward), "");
+  for (size_t i = 0; i < reward.components.size(); ++i) {
+    const auto* math = std::get_if<MathScorerSpec>(&reward.components[i].scorer);
+    rules.Require(math == nullptr || math->mode == MathMode::kCompletion,
+                  absl::StrCat("reward.component[", i, "].math.mode"),
+                  "PAIR compares two fields of a row and never sees the completion; a job needs COMPLETION");
   }
 }
 

@@ -10,15 +10,35 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json TestsJson(const v1::VerdictComponent& component) {
+  Json tests = Json::array();
+  for (const v1::TestResult& t : component.tests()) {
+    tests.push_back({{"outcome", t.outcome()},
+                     {"seconds", t.seconds()},
+                     {"memory_bytes", t.memory_bytes()},
+                     {"detail", t.detail()}});
+  }
+  return tests;
+}
+
+// What only some scorers say is there only where they said it.
+Json ComponentJson(const v1::VerdictComponent& c) {
+  Json out = {{"name", c.name()},
+              {"kind", v1::VerdictKind_Name(c.kind())},
+              {"value", c.value()},
+              {"weight", c.weight()},
+              {"detail", c.detail()}};
+  if (!c.outcome().empty()) out["outcome"] = c.outcome();
+  if (c.tests_size() > 0) out["tests"] = TestsJson(c);
+  for (const v1::StepScore& step : c.steps())
+    out["steps"].push_back({{"end_offset", step.end_offset()}, {"score", step.score()}});
+  for (const std::string& stamp : c.stamps()) out["stamps"].push_back(stamp);
+  return out;
+}
+
 Json VerdictJson(const v1::Verdict& verdict) {
   Json components = Json::array();
-  for (const v1::VerdictComponent& c : verdict.components()) {
-    components.push_back({{"name", c.name()},
-                          {"kind", v1::VerdictKind_Name(c.kind())},
-                          {"value", c.value()},
-                          {"weight", c.weight()},
-                          {"detail", c.detail()}});
-  }
+  for (const v1::VerdictComponent& c : verdict.components()) components.push_back(ComponentJson(c));
   return {{"kind", v1::VerdictKind_Name(verdict.kind())},
           {"value", verdict.value()},
           {"components", components},

@@ -1,8 +1,10 @@
 #include "services/wire/types.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "core/base/status.h"
 #include "core/rl/sampling_check.h"
 #include "services/wire/field_check.h"
@@ -11,6 +13,7 @@
 namespace sluice {
 namespace {
 
+constexpr size_t kMaxTestDetailBytes = 1024;  // written; longer lines are cut
 // A logarithm of a probability may round to a little above 0.
 constexpr float kMaxLogprob = 1e-3f;
 constexpr int32_t kMaxMoeLayers = 1024, kMaxExpertsPerToken = 1024;
@@ -151,24 +154,83 @@ absl::StatusOr<VerdictKind> VerdictKindFromProto(v1::VerdictKind proto) {
   }
 }
 
+// Lines for people are cut, not refused, by whoever makes them.
+std::string Detail(const std::string& text) { return ToValidUtf8(absl::string_view(text).substr(0, 4096)); }
+
+void WriteTests(const std::vector<TestResult>& tests, v1::VerdictComponent& out) {
+  for (const TestResult& test : absl::MakeSpan(tests).first(std::min(tests.size(), kMaxVerdictParts))) {
+    v1::TestResult* proto = out.add_tests();
+    proto->set_outcome(ToValidUtf8(test.outcome));
+    proto->set_seconds(test.seconds);
+    proto->set_memory_bytes(test.memory_bytes);
+    proto->set_detail(ToValidUtf8(absl::string_view(test.detail).substr(0, kMaxTestDetailBytes)));
+  }
+}
+
+void ReadTests(const v1::VerdictComponent& proto, VerdictComponent& out, FieldCheck& check) {
+  check.AtMost(proto.tests_size(), kMaxVerdictParts, "tests", "members");
+  for (const v1::TestResult& test : proto.tests()) {
+    check.AtMost(test.outcome().size(), kMaxNameBytes, "tests.outcome", "bytes");
+    check.Finite(test.seconds(), "tests.seconds");
+    check.Require(!(test.seconds() < 0), "tests.seconds", "must not be negative");
+    check.NotNegative(test.memory_bytes(), "tests.memory_bytes");
+    check.AtMost(test.detail().size(), kMaxDetailBytes, "tests.detail", "bytes");
+    if (!check.status().ok()) return;
+    out.tests.push_back({test.outcome(), test.seconds(), test.memory_bytes(), test.detail()});
+  }
+}
+
+// In order, and within a text of the largest size.
+void ReadSteps(const v1::VerdictComponent& proto, VerdictComponent& out, FieldCheck& check) {
+  check.AtMost(proto.steps_size(), kMaxVerdictParts, "steps", "members");
+  int64_t before = 0;
+  for (const v1::StepScore& step : proto.steps()) {
+    check.Finite(step.score(), "steps.score");
+    check.Require(step.end_offset() >= before && step.end_offset() <= static_cast<int64_t>(kMaxTextBytes),
+                  "steps.end_offset", absl::StrCat(step.end_offset(), " does not go on from ", before));
+    if (!check.status().ok()) return;
+    out.steps.push_back({step.end_offset(), step.score()});
+    before = step.end_offset();
+  }
+}
+
+void WriteComponent(const VerdictComponent& component, v1::VerdictComponent& out) {
+  out.set_name(component.name);
+  out.set_kind(ToProto(component.kind));
+  out.set_value(component.value);
+  out.set_weight(component.weight);
+  out.set_detail(Detail(component.detail));
+  out.set_outcome(ToValidUtf8(component.outcome));
+  WriteTests(component.tests, out);
+  for (const StepScore& step : component.steps) {
+    out.add_steps()->set_end_offset(step.end_offset);
+    out.mutable_steps()->rbegin()->set_score(step.score);
+  }
+  for (const std::string& stamp : component.stamps) out.add_stamps(ToValidUtf8(stamp));
+}
+
 absl::StatusOr<VerdictComponent> ComponentFromProto(const v1::VerdictComponent& proto) {
   FieldCheck check;
   check.Name(proto.name(), "name");
   check.Finite(proto.value(), "value");
   check.Finite(proto.weight(), "weight");
   check.AtMost(proto.detail().size(), kMaxDetailBytes, "detail", "bytes");
-  SLUICE_RETURN_IF_ERROR(check.status());
+  check.AtMost(proto.outcome().size(), kMaxNameBytes, "outcome", "bytes");
+  check.AtMost(proto.stamps_size(), kMaxStamps, "stamps", "members");
+  for (const std::string& stamp : proto.stamps()) check.Name(stamp, "stamps");
   VerdictComponent out;
+  ReadTests(proto, out, check);
+  ReadSteps(proto, out, check);
+  SLUICE_RETURN_IF_ERROR(check.status());
   out.name = proto.name();
   SLUICE_ASSIGN_OR_RETURN(out.kind, VerdictKindFromProto(proto.kind()));
   out.value = proto.value();
   out.weight = proto.weight();
   out.detail = proto.detail();
+  out.outcome = proto.outcome();
+  out.stamps.assign(proto.stamps().begin(), proto.stamps().end());
   return out;
 }
-
-// Lines for people are cut, not refused, by whoever makes them.
-std::string Detail(const std::string& text) { return ToValidUtf8(absl::string_view(text).substr(0, 4096)); }
 
 }  // namespace
 
@@ -294,12 +356,7 @@ v1::Verdict ToProto(const Verdict& verdict) {
   out.set_kind(ToProto(verdict.kind));
   out.set_value(verdict.value);
   for (const VerdictComponent& component : verdict.components) {
-    v1::VerdictComponent* proto = out.add_components();
-    proto->set_name(component.name);
-    proto->set_kind(ToProto(component.kind));
-    proto->set_value(component.value);
-    proto->set_weight(component.weight);
-    proto->set_detail(Detail(component.detail));
+    WriteComponent(component, *out.add_components());
   }
   out.set_detail(Detail(verdict.detail));
   out.set_seconds(verdict.seconds);

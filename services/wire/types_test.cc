@@ -173,7 +173,15 @@ TEST(VerdictProto, RoundTripsEveryKind) {
     Verdict in;
     in.kind = kind;
     in.value = 0.5;
-    in.components = {{"answer", kind, 1, 0.5, "42"}};
+    in.components = {{"answer",
+                      kind,
+                      1,
+                      0.5,
+                      "42",
+                      "wrong_answer",
+                      {{"passed", 0.5, 4096, "first"}, {"wrong_answer", 1.5, 8192, ""}},
+                      {{4, 0.5}, {9, -1}},
+                      {"tests_visible"}}};
     in.detail = "by rule";
     in.seconds = 0.25;
     const Verdict out = *FromProto(ToProto(in));
@@ -184,9 +192,21 @@ TEST(VerdictProto, RoundTripsEveryKind) {
     EXPECT_EQ(out.components[0].kind, kind);
     EXPECT_EQ(out.components[0].weight, 0.5);
     EXPECT_EQ(out.components[0].detail, "42");
+    EXPECT_EQ(out.components[0].outcome, "wrong_answer");
+    EXPECT_EQ(out.components[0].tests, in.components[0].tests);
+    EXPECT_EQ(out.components[0].steps, in.components[0].steps);
+    EXPECT_EQ(out.components[0].stamps, in.components[0].stamps);
     EXPECT_EQ(out.detail, "by rule");
     EXPECT_EQ(out.seconds, 0.25);
   }
+}
+
+void AddStamps(int count, v1::VerdictComponent& component) {
+  for (int i = 0; i < count; ++i) component.add_stamps("stamp");
+}
+
+void AddTests(int count, v1::VerdictComponent& component) {
+  for (int i = 0; i < count; ++i) component.add_tests()->set_outcome("passed");
 }
 
 TEST(VerdictProto, IsRefusedWithoutAKindOrWithNumbersThatAreNone) {
@@ -194,13 +214,25 @@ TEST(VerdictProto, IsRefusedWithoutAKindOrWithNumbersThatAreNone) {
   Verdict good;
   good.kind = VerdictKind::kGraded;
   good.components = {{"answer", VerdictKind::kCorrect, 1, 1, ""}};
-  ExpectRefused<P>(ToProto(good),
-                   {{"kind", [](P& p) { p.set_kind(v1::VERDICT_KIND_UNSPECIFIED); }},
-                    {"kind", [](P& p) { p.set_kind(static_cast<v1::VerdictKind>(42)); }},
-                    {"value", [](P& p) { p.set_value(std::nan("")); }},
-                    {"seconds", [](P& p) { p.set_seconds(-1); }},
-                    {"components[0].name", [](P& p) { p.mutable_components(0)->clear_name(); }},
-                    {"components[0].value", [](P& p) { p.mutable_components(0)->set_value(std::nan("")); }}});
+  ExpectRefused<P>(
+      ToProto(good),
+      {{"kind", [](P& p) { p.set_kind(v1::VERDICT_KIND_UNSPECIFIED); }},
+       {"kind", [](P& p) { p.set_kind(static_cast<v1::VerdictKind>(42)); }},
+       {"value", [](P& p) { p.set_value(std::nan("")); }},
+       {"seconds", [](P& p) { p.set_seconds(-1); }},
+       {"components[0].name", [](P& p) { p.mutable_components(0)->clear_name(); }},
+       {"components[0].value", [](P& p) { p.mutable_components(0)->set_value(std::nan("")); }},
+       {"components[0].stamps", [](P& p) { AddStamps(17, *p.mutable_components(0)); }},
+       {"components[0].tests", [](P& p) { AddTests(10001, *p.mutable_components(0)); }},
+       {"components[0].tests.seconds", [](P& p) { p.mutable_components(0)->add_tests()->set_seconds(-1); }},
+       {"components[0].tests.memory_bytes",
+        [](P& p) { p.mutable_components(0)->add_tests()->set_memory_bytes(-1); }},
+       {"components[0].steps.score",
+        [](P& p) { p.mutable_components(0)->add_steps()->set_score(std::nan("")); }},
+       {"components[0].steps.end_offset", [](P& p) {
+          p.mutable_components(0)->add_steps()->set_end_offset(5);
+          p.mutable_components(0)->add_steps()->set_end_offset(4);
+        }}});
 }
 
 TEST(PolicyRefProto, RoundTripsAndIsRefusedWhenSomethingIsMissing) {
