@@ -20,6 +20,7 @@ struct ScoreItem {
   std::string completion;                     // text
   std::map<std::string, std::string> fields;  // the prompt's
   int32_t completion_tokens = 0;              // 0: not known
+  bool explain = false;                       // details say all that is known, over several lines
 };
 
 class Scorer {

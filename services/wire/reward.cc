@@ -84,6 +84,7 @@ v1::ScoreItem ToProto(const ScoreItem& item) {
   for (const auto& [name, value] : item.fields)
     (*out.mutable_fields())[ToValidUtf8(name)] = ToValidUtf8(value);
   out.set_completion_tokens(item.completion_tokens);
+  out.set_explain(item.explain);
   return out;
 }
 
@@ -97,6 +98,7 @@ absl::StatusOr<ScoreItem> FromProto(const v1::ScoreItem& proto) {
   out.prompt = proto.prompt();
   out.completion = proto.completion();
   out.completion_tokens = proto.completion_tokens();
+  out.explain = proto.explain();
   for (const auto& [name, value] : proto.fields()) {
     check.Name(name, "fields");
     check.AtMost(value.size(), kMaxFieldBytes, absl::StrCat("fields[\"", name.substr(0, 64), "\"]"), "bytes");
