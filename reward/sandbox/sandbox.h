@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct SandboxOptions {
   int max_boxes = 4;            // at once; Open waits for a place
   std::string state_directory;  // for the compile cache and precompiled headers; empty: a temporary one
   int64_t compile_cache_bytes = int64_t{256} << 20;
+  // Trusted Python modules, source by name, that the warm interpreter loads before any run: a run that imports
+  // one does not pay for it.
+  std::map<std::string, std::string> python_modules;
 };
 
 struct SandboxLimits {
