@@ -63,6 +63,7 @@ void AddWatchCommand(CommandLine& line);
 void AddControlCommands(CommandLine& line);  // pause, resume, cancel, checkpoints, export
 void AddGenerateCommand(CommandLine& line);
 void AddScoreCommand(CommandLine& line);
+void AddRewardCommand(CommandLine& line);
 void AddChatCommand(CommandLine& line);
 void AddServeCommand(CommandLine& line);
 void AddBenchCommand(CommandLine& line);

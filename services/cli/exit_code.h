@@ -7,9 +7,10 @@ namespace sluice::cli {
 
 enum ExitCode : int {
   kDone = 0,
-  kFailed = 1,       // the job or some rows failed
-  kUsage = 2,        // wrong usage or input
-  kUnreachable = 3,  // a service cannot be reached
+  kFailed = 1,         // the job or some rows failed
+  kUsage = 2,          // wrong usage or input
+  kUnreachable = 3,    // a service cannot be reached
+  kInterrupted = 130,  // by Ctrl-C; what was done is kept
 };
 
 // By the code of the status: UNAVAILABLE and DEADLINE_EXCEEDED are unreachable; INVALID_ARGUMENT, NOT_FOUND,

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   sluice::cli::AddControlCommands(line);
   sluice::cli::AddGenerateCommand(line);
   sluice::cli::AddScoreCommand(line);
+  sluice::cli::AddRewardCommand(line);
   sluice::cli::AddChatCommand(line);
   sluice::cli::AddServeCommand(line);
   sluice::cli::AddBenchCommand(line);

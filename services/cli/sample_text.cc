@@ -4,22 +4,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "services/cli/verdict_json.h"
 
 namespace sluice::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json TestsJson(const v1::VerdictComponent& component) {
-  Json tests = Json::array();
-  for (const v1::TestResult& t : component.tests()) {
-    tests.push_back({{"outcome", t.outcome()},
-                     {"seconds", t.seconds()},
-                     {"memory_bytes", t.memory_bytes()},
-                     {"detail", t.detail()}});
-  }
-  return tests;
-}
 
 // What only some scorers say is there only where they said it.
 Json ComponentJson(const v1::VerdictComponent& c) {
@@ -29,10 +19,7 @@ Json ComponentJson(const v1::VerdictComponent& c) {
               {"weight", c.weight()},
               {"detail", c.detail()}};
   if (!c.outcome().empty()) out["outcome"] = c.outcome();
-  if (c.tests_size() > 0) out["tests"] = TestsJson(c);
-  for (const v1::StepScore& step : c.steps())
-    out["steps"].push_back({{"end_offset", step.end_offset()}, {"score", step.score()}});
-  for (const std::string& stamp : c.stamps()) out["stamps"].push_back(stamp);
+  AddEvidence(c, "outcome", out);
   return out;
 }
 

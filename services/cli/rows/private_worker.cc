@@ -19,9 +19,10 @@ namespace {
 constexpr absl::Duration kStopDeadline = absl::Seconds(5);
 constexpr int kLogTailLines = 6;
 
-absl::StatusOr<std::string> MakeTemporaryFolder() {
+absl::StatusOr<std::string> MakeTemporaryFolder(const std::string& role) {
   std::error_code error;
-  std::string path = (std::filesystem::temp_directory_path(error) / "sluice-rollout-XXXXXX").string();
+  std::string path =
+      (std::filesystem::temp_directory_path(error) / absl::StrCat("sluice-", role, "-XXXXXX")).string();
   if (error || mkdtemp(path.data()) == nullptr) return ErrnoStatus(errno, "making a temporary folder");
   return path;
 }
@@ -29,24 +30,42 @@ absl::StatusOr<std::string> MakeTemporaryFolder() {
 }  // namespace
 
 absl::StatusOr<PrivateWorker> PrivateWorker::Start(const PrivateWorkerOptions& options) {
-  SLUICE_ASSIGN_OR_RETURN(const std::string binary, SiblingBinary("sluice-rollout"));
-  PrivateWorker out;
-  SLUICE_ASSIGN_OR_RETURN(out.folder_, MakeTemporaryFolder());
   const int threads =
       options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  SLUICE_ASSIGN_OR_RETURN(
-      out.pid_, Spawn({{binary, "--model", options.model, "--dtype", options.dtype, "--listen", "127.0.0.1:0",
-                        "--metrics-listen", "127.0.0.1:0", "--address-file", out.folder_ + "/address.json",
-                        "--state", out.folder_, "--name", "rollout-local", "--threads", absl::StrCat(threads),
-                        "--http-port", absl::StrCat(options.http_port)},
-                       out.folder_ + "/log",
-                       /*new_session=*/true,
-                       /*die_with_parent=*/true}));
-  SLUICE_RETURN_IF_ERROR(out.AwaitServing(options.start_deadline));
+  return Start("rollout",
+               {"--model", options.model, "--dtype", options.dtype, "--threads", absl::StrCat(threads),
+                "--http-port", absl::StrCat(options.http_port)},
+               options.start_deadline);
+}
+
+absl::StatusOr<PrivateWorker> PrivateWorker::Start(const std::string& role,
+                                                   const std::vector<std::string>& flags,
+                                                   absl::Duration deadline) {
+  SLUICE_ASSIGN_OR_RETURN(const std::string binary, SiblingBinary("sluice-" + role));
+  PrivateWorker out;
+  SLUICE_ASSIGN_OR_RETURN(out.folder_, MakeTemporaryFolder(role));
+  SpawnOptions spawn;
+  spawn.argv = {binary,
+                "--listen",
+                "127.0.0.1:0",
+                "--metrics-listen",
+                "127.0.0.1:0",
+                "--address-file",
+                out.folder_ + "/address.json",
+                "--state",
+                out.folder_,
+                "--name",
+                role + "-local"};
+  spawn.argv.insert(spawn.argv.end(), flags.begin(), flags.end());
+  spawn.log_file = out.folder_ + "/log";
+  spawn.new_session = true;
+  spawn.die_with_parent = true;
+  SLUICE_ASSIGN_OR_RETURN(out.pid_, Spawn(spawn));
+  SLUICE_RETURN_IF_ERROR(out.AwaitServing(role, deadline));
   return out;
 }
 
-absl::Status PrivateWorker::AwaitServing(absl::Duration deadline) {
+absl::Status PrivateWorker::AwaitServing(const std::string& role, absl::Duration deadline) {
   const absl::Time end = absl::Now() + deadline;
   while (absl::Now() < end) {
     const auto address = ReadAddressFile(folder_ + "/address.json");
@@ -57,12 +76,13 @@ absl::Status PrivateWorker::AwaitServing(absl::Duration deadline) {
     }
     if (const auto exit = PollChild(pid_)) {
       pid_ = 0;
-      return absl::InvalidArgumentError(absl::StrCat("the rollout worker does not start (", exit->ToString(),
-                                                     "):\n", TailOfFile(folder_ + "/log", kLogTailLines)));
+      return absl::InvalidArgumentError(absl::StrCat("the ", role, " worker does not start (",
+                                                     exit->ToString(), "):\n",
+                                                     TailOfFile(folder_ + "/log", kLogTailLines)));
     }
     absl::SleepFor(absl::Milliseconds(10));
   }
-  return absl::DeadlineExceededError("the rollout worker does not serve in time");
+  return absl::DeadlineExceededError(absl::StrCat("the ", role, " worker does not serve in time"));
 }
 
 PrivateWorker::PrivateWorker(PrivateWorker&& other) noexcept

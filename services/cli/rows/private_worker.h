@@ -1,9 +1,10 @@
-// A rollout worker of one's own, for as long as a command runs.
+// A worker of one's own, for as long as a command runs: of the rollout role, or of the reward role.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,6 +12,7 @@
 
 namespace sluice::cli {
 
+// Of a rollout worker.
 struct PrivateWorkerOptions {
   std::string model;           // Hugging Face directory
   std::string dtype = "bf16";  // or "fp32"
@@ -24,6 +26,9 @@ class PrivateWorker {
   // Starts sluice-rollout on the model and waits until it serves. When it ends first, its last words are the
   // error.
   static absl::StatusOr<PrivateWorker> Start(const PrivateWorkerOptions& options);
+  // Likewise any role's binary ("reward": sluice-reward) with these flags besides those of every service.
+  static absl::StatusOr<PrivateWorker> Start(const std::string& role, const std::vector<std::string>& flags,
+                                             absl::Duration deadline);
   ~PrivateWorker();
   PrivateWorker(PrivateWorker&& other) noexcept;
   PrivateWorker& operator=(PrivateWorker&&) = delete;
@@ -33,7 +38,7 @@ class PrivateWorker {
 
  private:
   PrivateWorker() = default;
-  absl::Status AwaitServing(absl::Duration deadline);
+  absl::Status AwaitServing(const std::string& role, absl::Duration deadline);
 
   pid_t pid_ = 0;
   std::string folder_;  // its address file and log; removed at the end

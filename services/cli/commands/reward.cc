@@ -1,0 +1,159 @@
+// sluice reward: verdicts on a file of completions, without a job.
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "core/base/status.h"
+#include "services/cli/command.h"
+#include "services/cli/exit_code.h"
+#include "services/cli/reward/scoring_run.h"
+#include "services/cli/reward/spec_file.h"
+#include "services/cli/rows/interruption.h"
+#include "services/cli/rows/json_lines.h"
+#include "services/cli/rows/private_worker.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr absl::Duration kStartDeadline = absl::Minutes(2);
+
+struct RewardOptions {
+  std::string spec, input = "-", output = "-", worker;
+  std::vector<std::string> scorers;
+  int threads = 0;
+  double deadline_seconds = 60;
+  bool explain = false, json = false, summary = false, resume = false, weaker = false;
+};
+
+absl::Status CheckUsage(const RewardOptions& o) {
+  if (o.json && o.output == "-")
+    return absl::InvalidArgumentError("--json prints on standard output: name a file with --output");
+  if (o.resume && o.output == "-") return absl::InvalidArgumentError("--resume needs a file as --output");
+  if (!o.worker.empty() && (o.weaker || !o.scorers.empty() || o.threads > 0)) {
+    return absl::InvalidArgumentError(
+        "--threads, --scorer and --allow-weaker-sandbox are settings of a service of our own; with --worker "
+        "the "
+        "running one has its own");
+  }
+  return CheckDistinct(o.input, o.output);
+}
+
+absl::StatusOr<PrivateWorker> StartService(const RewardOptions& o) {
+  const int threads = o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::string> flags = {"--threads", absl::StrCat(threads)};
+  for (const std::string& scorer : o.scorers) flags.insert(flags.end(), {"--scorer", scorer});
+  if (o.weaker) flags.push_back("--allow-weaker-sandbox");
+  return PrivateWorker::Start("reward", flags, kStartDeadline);
+}
+
+// The address of a private service says nothing to the user.
+absl::Status WithoutAddress(const absl::Status& status, const std::optional<PrivateWorker>& own) {
+  absl::string_view text = status.message();
+  if (own) absl::ConsumePrefix(&text, own->address() + ": ");
+  return absl::Status(status.code(), text);
+}
+
+void TellEnd(const RewardOptions& o, const RewardSummary& summary, absl::Duration taken, bool interrupted) {
+  if (o.summary) std::cerr << summary.ToText(taken);
+  if (o.json) std::cout << summary.ToJson(taken).dump() << std::endl;
+  if (!interrupted) return;
+  std::cerr << "sluice: interrupted after " << summary.rows() << " rows";
+  if (o.output != "-")
+    std::cerr << ", which are in " << o.output << "; the same command with --resume goes on";
+  std::cerr << std::endl;
+}
+
+absl::StatusOr<ExitCode> Score(const RewardOptions& o, const Interruption& interruption) {
+  SLUICE_RETURN_IF_ERROR(CheckUsage(o));
+  SLUICE_ASSIGN_OR_RETURN(const RewardSpec spec, ReadRewardSpec(o.spec));
+  SLUICE_ASSIGN_OR_RETURN(const auto source, RowSource::Open(o.input, spec, interruption.fd()));
+  std::optional<PrivateWorker> own;
+  if (o.worker.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, StartService(o));
+    own.emplace(std::move(started));
+  }
+  SLUICE_ASSIGN_OR_RETURN(const Peer peer, Connect(own ? own->address() : o.worker));
+  ScoringOptions options;
+  options.input_name = o.input == "-" ? "standard input" : o.input;
+  options.explain = o.explain;
+  options.sample_deadline = absl::Seconds(o.deadline_seconds);
+  const BatchScorer scorer(peer, spec, options, interruption.token());
+  const absl::Status probed = WithoutAddress(scorer.Probe(), own);
+  if (!probed.ok()) return Annotate(probed, o.spec);
+  RowSource::Done done;
+  if (o.resume) {
+    SLUICE_ASSIGN_OR_RETURN(done, source->SkipDone(o.output));
+  }
+  SLUICE_ASSIGN_OR_RETURN(const auto output, RowOutput::Open(o.output, done.bytes));
+  if (done.rows > 0) std::cerr << "sluice: " << done.rows << " rows are in " << o.output << " already\n";
+  RewardSummary summary(spec);
+  const absl::Time begin = absl::Now();
+  const absl::Status status =
+      ScoreRows(*source, scorer, spec, options, interruption.token(), *output, summary);
+  TellEnd(o, summary, absl::Now() - begin, interruption.token().cancelled() && status.ok());
+  SLUICE_RETURN_IF_ERROR(WithoutAddress(status, own));
+  if (interruption.token().cancelled()) return kInterrupted;
+  if (summary.failed() == 0) return kDone;
+  std::cerr << "sluice: " << summary.failed() << " of " << summary.rows() << " rows could not be judged\n";
+  return kFailed;
+}
+
+int Reward(const RewardOptions& o) {
+  const Interruption interruption;
+  const absl::StatusOr<ExitCode> code = Score(o, interruption);
+  return code.ok() ? *code : Report(code.status());
+}
+
+}  // namespace
+
+void AddRewardCommand(CommandLine& line) {
+  line.Add<RewardOptions>(
+      "reward",
+      "Scores a file of completions without a job.\n"
+      "SPEC is text format or JSON: a scorer (math {}), components, a reward or a whole job. docs/rewards.md "
+      "has the "
+      "scorers,\n"
+      "the fields that each needs in a row, and what the verdicts mean.\n"
+      "Input: JSON Lines {\"id\"?, \"prompt\"?, \"completion\", \"answer\" | \"tests\" | ..., \"group\"?}; "
+      "of "
+      "math { mode: PAIR }\n"
+      "{\"gold\", \"prediction\"}. Output, in the same order: {\"id\", \"verdict\", \"value\", \"class\", "
+      "\"components\", \"detail\",\n"
+      "\"seconds\"}, verdict one of CORRECT, WRONG, GRADED, UNDECIDED, INFRASTRUCTURE; the last two have no "
+      "value "
+      "(null).\n"
+      "A row that cannot be judged is UNDECIDED with \"error\" and \"line\"; the others go on. Exit codes: 0 "
+      "all rows "
+      "were judged,\n"
+      "1 some were not, 2 wrong usage or spec, 3 a service cannot be reached, 130 interrupted.",
+      [](CLI::App& command, RewardOptions& o) {
+        command.add_option("--spec", o.spec, "What a completion is worth")->required();
+        command.add_option("--input", o.input, "JSON Lines; - is standard input")->required();
+        command
+            .add_option("--output", o.output, "JSON Lines, written as they are known; - is standard output")
+            ->capture_default_str();
+        command.add_flag("--resume", o.resume, "Go on where an earlier run with the same input stopped");
+        command.add_flag("--explain", o.explain, "Details say all that led to a verdict");
+        command.add_flag("--summary", o.summary, "Counts and means at the end, on standard error");
+        command.add_flag("--json", o.json, "The summary as one line of JSON on standard output");
+        command.add_option("--deadline", o.deadline_seconds, "Seconds for one sample")
+            ->capture_default_str()
+            ->check(CLI::PositiveNumber);
+        command.add_option("--threads", o.threads, "Threads that judge (default: the machine's)")
+            ->check(CLI::Range(1, 1024));
+        command.add_option("--worker", o.worker,
+                           "HOST:PORT of a running reward service, instead of one of our own");
+        command.add_option("--scorer", o.scorers,
+                           "NAME=HOST:PORT: where remote { service: NAME } is asked; may be repeated");
+        command.add_flag(
+            "--allow-weaker-sandbox", o.weaker,
+            "Run programs although the sandbox lacks properties; each verdict is stamped with them");
+      },
+      Reward);
+}
+
+}  // namespace sluice::cli

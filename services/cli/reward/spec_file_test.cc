@@ -1,0 +1,101 @@
+#include "services/cli/reward/spec_file.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace sluice::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+RewardSpec Parsed(const std::string& text) {
+  const auto spec = ParseRewardSpec(text, "s");
+  EXPECT_TRUE(spec.ok()) << text << "\n" << spec.status();
+  return spec.ok() ? *spec : RewardSpec();
+}
+
+std::string Mistake(const std::string& text) {
+  return std::string(ParseRewardSpec(text, "s").status().message());
+}
+
+TEST(SpecFileTest, AScorerAloneIsTheOneComponent) {
+  for (const char* text : {"math { mode: PAIR }", "# about\nmath {\n  mode: PAIR\n}\n",
+                           R"({"math": {"mode": "PAIR"}})", "\n  {\"math\": {\"mode\": \"PAIR\"}}"}) {
+    const RewardSpec spec = Parsed(text);
+    ASSERT_EQ(spec.components.size(), 1u) << text;
+    EXPECT_EQ(spec.components[0].name, "math");
+    EXPECT_EQ(spec.components[0].weight, 1);
+    EXPECT_EQ(std::get<MathScorerSpec>(spec.components[0].scorer).mode, MathMode::kPair);
+  }
+  EXPECT_EQ(Parsed("name: \"answer\" math {}").components[0].name, "answer");
+}
+
+TEST(SpecFileTest, FieldsOfAScorerAreRead) {
+  const auto code = std::get<CodeScorerSpec>(
+      Parsed("code { language: CPP tests: STDIO timeout: 2.5 memory_bytes: 67108864 comparison: NUMERIC }")
+          .components[0]
+          .scorer);
+  EXPECT_EQ(code.language, CodeLanguage::kCpp);
+  EXPECT_EQ(code.tests, CodeTests::kStdio);
+  EXPECT_EQ(code.timeout_seconds, 2.5);
+  EXPECT_EQ(code.memory_bytes, 67108864);
+  EXPECT_EQ(code.comparison, CodeComparison::kNumeric);
+  EXPECT_EQ(std::get<GroupLengthScorerSpec>(Parsed(R"({"component": [{"name": "a", "math": {}},
+                                          {"name": "b", "groupLength": {"correctBy": "a"}}]})")
+                                                .components[1]
+                                                .scorer)
+                .correct_by,
+            "a");
+}
+
+TEST(SpecFileTest, ComponentsARewardAndAJobSayTheSame) {
+  const std::string components =
+      "component { name: \"a\" math {} } component { name: \"b\" weight: 0.5 regex { pattern: \"x\" } } ";
+  for (const std::string& text :
+       {components, "reward { " + components + "}",
+        "name: \"j\" model { path: \"m\" } reward { " + components + "} stop { steps: 3 }"}) {
+    const RewardSpec spec = Parsed(text);
+    ASSERT_EQ(spec.components.size(), 2u) << text;
+    EXPECT_EQ(spec.components[1].name, "b");
+    EXPECT_EQ(spec.components[1].weight, 0.5);
+  }
+  EXPECT_EQ(Parsed("component { name: \"a\" math {} } combination: MINIMUM").combination,
+            RewardCombination::kMinimum);
+}
+
+TEST(SpecFileTest, MistakesHavePlaceAndField) {
+  EXPECT_THAT(Mistake("math {\n  mod: PAIR }"), StartsWith("s:2:6: MathScorer has no field \"mod\""));
+  EXPECT_THAT(Mistake("math { mode: PARE }"), StartsWith("s:1:14: "));
+  EXPECT_THAT(Mistake("math {} regex { pattern: \"x\" }"), StartsWith("s:1:9: "));
+  EXPECT_THAT(Mistake("maths {}"),
+              StartsWith("s:1:1: \"maths\" is no part of a reward; did you mean \"math\"?"));
+  EXPECT_THAT(Mistake(""), StartsWith("s:1:1: no reward is given"));
+  EXPECT_THAT(Mistake("# nothing\n"), HasSubstr("a spec holds a scorer (math, "));
+  EXPECT_THAT(Mistake("length {\n soft_limit: 5\n hard_limit: 4 }"),
+              StartsWith("s:3:2: length.hard_limit: must be above soft_limit"));
+  EXPECT_THAT(
+      Mistake("component { name: \"a\" math {} }\ncomponent {\n  name: \"b\"\n  length { soft_limit: 0 } }"),
+      StartsWith("s:4:12: component[1].length.soft_limit: "));
+  EXPECT_THAT(Mistake("reward { component { name: \"a\" math {} }\n component { name: \"a\" math {} } }"),
+              StartsWith("s:2:14: reward.component[1].name: \"a\" is used twice"));
+  EXPECT_THAT(Mistake("name: \"j\" stop { steps: 1 }"), HasSubstr("reward.component: at least one"));
+  EXPECT_THAT(Mistake("code { tests: STDIO }"), StartsWith("s:1:1: code.language: "));
+  EXPECT_THAT(Mistake("component { name: \"g\" group_length { correct_by: \"no\" } }"),
+              StartsWith("s:1:37: component[0].group_length.correct_by: "));
+}
+
+TEST(SpecFileTest, MistakesInJsonHaveAPlaceToo) {
+  EXPECT_THAT(Mistake("{\"math\": {\n \"mod\": 1}}"), StartsWith("s:2:2: "));
+  EXPECT_THAT(Mistake("{\"math\": {},\n }"), StartsWith("s:2:2: "));
+  EXPECT_THAT(Mistake("{\"length\": {\"soft_limit\": 5,\n\"hard_limit\": 4}}"),
+              StartsWith("s:2:1: length.hard_limit: "));
+}
+
+TEST(SpecFileTest, AMissingFileIsNamed) {
+  EXPECT_THAT(std::string(ReadRewardSpec("/does/not/exist").status().message()),
+              HasSubstr("/does/not/exist"));
+}
+
+}  // namespace
+}  // namespace sluice::cli
