@@ -14,6 +14,20 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 
+# FLINT with ball arithmetic: FLINT 3 has it built in, before that it is the library Arb beside FLINT 2.
+find_path(SLUICE_FLINT_INCLUDE flint/flint.h REQUIRED)
+find_library(SLUICE_FLINT_LIBRARY flint REQUIRED)
+add_library(sluice_flint INTERFACE)
+add_library(sluice::flint ALIAS sluice_flint)
+if(NOT EXISTS ${SLUICE_FLINT_INCLUDE}/flint/acb.h)
+  find_path(SLUICE_ARB_INCLUDE acb.h REQUIRED)
+  find_library(SLUICE_ARB_LIBRARY NAMES flint-arb arb REQUIRED)
+  target_include_directories(sluice_flint SYSTEM INTERFACE ${SLUICE_ARB_INCLUDE})
+  target_link_libraries(sluice_flint INTERFACE ${SLUICE_ARB_LIBRARY})
+endif()
+target_include_directories(sluice_flint SYSTEM INTERFACE ${SLUICE_FLINT_INCLUDE})
+target_link_libraries(sluice_flint INTERFACE ${SLUICE_FLINT_LIBRARY})
+
 # LibTorch: the unpacked PyPI wheel. Its include folder carries copies of protobuf and fmt, hence SYSTEM and
 # AFTER; its CMake package demands CUDA, hence targets of our own.
 set(SLUICE_DEPS_DIR "$ENV{SLUICE_DEPS_DIR}" CACHE PATH "Folder that deploy/setup/install.sh unpacked into")

@@ -18,15 +18,15 @@ packages=(
   g++ cmake ninja-build make git pkg-config ca-certificates unzip python3 python3-pip python3-venv clang-format
   libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev libabsl-dev libre2-dev zlib1g-dev
   libssl-dev libsqlite3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev nlohmann-json3-dev libcli11-dev libpcre2-dev
-  libutf8proc-dev libgmp-dev libgtest-dev libgmock-dev python3-grpcio python3-protobuf
+  libutf8proc-dev libgmp-dev libflint-dev libgtest-dev libgmock-dev python3-grpcio python3-protobuf
 )
-
-missing=()
-for p in "${packages[@]}"; do
-  [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
-done
-if [ ${#missing[@]} -gt 0 ]; then
-  as_root=()
+# install PACKAGE...: those that are not installed yet.
+install() {
+  local p missing=() as_root=()
+  for p in "$@"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null || { echo "install.sh: needs root or sudo to install: ${missing[*]}" >&2; exit 1; }
     as_root=(sudo)
@@ -34,7 +34,10 @@ if [ ${#missing[@]} -gt 0 ]; then
   echo "== installing ${#missing[@]} Debian packages"
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-fi
+}
+install "${packages[@]}"
+# Ball arithmetic is part of FLINT 3 (Ubuntu 24.04) and a package of its own before (Debian 12).
+[ -e /usr/include/flint/acb.h ] || install libflint-arb-dev
 
 name=$(sed -n 's/^directory=//p' "$lock")
 deps=${SLUICE_DEPS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice/$name}

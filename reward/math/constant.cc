@@ -1,0 +1,79 @@
+#include "reward/math/constant.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "reward/math/ball.h"
+#include "reward/math/zero_bound.h"
+
+namespace sluice::math {
+namespace {
+
+constexpr int kFirstPrecision = 64;
+
+Sign SignOf(const Ball& ball) {
+  if (!acb_is_finite(ball.get()) || acb_contains_zero(ball.get())) return Sign::kUnknown;
+  if (!ball.IsReal()) return arb_contains_zero(ball.imag()) ? Sign::kNonzero : Sign::kNotReal;
+  return arb_is_positive(ball.real()) ? Sign::kPositive : Sign::kNegative;
+}
+
+// Whether |ball| < 2^-bits.
+bool IsBelow(const Ball& ball, double bits) {
+  mag_t bound;
+  mag_init(bound);
+  acb_get_mag(bound, ball.get());
+  bool below = mag_cmp_2exp_si(bound, -static_cast<slong>(bits) - 1) < 0;
+  mag_clear(bound);
+  return below;
+}
+
+}  // namespace
+
+Sign SignOf(const Expression& constant, int max_precision_bits, Work& work) {
+  std::optional<double> bound;
+  for (int precision = kFirstPrecision;;) {
+    Ball ball;
+    BallState state = EvaluateBall(constant, {.precision = precision}, work, ball);
+    if (state == BallState::kUndefined) return Sign::kUndefined;
+    if (state == BallState::kUnknown) return Sign::kUnknown;
+    if (Sign sign = SignOf(ball); sign != Sign::kUnknown) return sign;
+    if (acb_is_zero(ball.get())) return Sign::kZero;
+    if (precision == kFirstPrecision) bound = ZeroBoundBits(constant, work);
+    if (bound && *bound < max_precision_bits && acb_is_finite(ball.get()) && IsBelow(ball, *bound)) {
+      return Sign::kZero;
+    }
+    if (precision >= max_precision_bits || !work.ok()) return Sign::kUnknown;
+    bool near = bound && *bound<max_precision_bits&& * bound> precision;
+    precision = near ? static_cast<int>(*bound) + kFirstPrecision : precision * 4;
+    precision = std::min(precision, max_precision_bits);
+  }
+}
+
+Expression Number(mpq_class value) {
+  Expression e;
+  e.kind = Kind::kNumber;
+  e.number = std::move(value);
+  return e;
+}
+
+namespace {
+
+Expression Pair(Kind kind, Expression a, Expression b) {
+  Expression e;
+  e.kind = kind;
+  e.args.reserve(2);
+  e.args.push_back(std::move(a));
+  e.args.push_back(std::move(b));
+  return e;
+}
+
+}  // namespace
+
+Expression SumOf(Expression a, Expression b) { return Pair(Kind::kSum, std::move(a), std::move(b)); }
+Expression ProductOf(Expression a, Expression b) { return Pair(Kind::kProduct, std::move(a), std::move(b)); }
+Expression PowerOf(Expression base, mpq_class exponent) {
+  return Pair(Kind::kPower, std::move(base), Number(std::move(exponent)));
+}
+Expression Difference(const Expression& a, const Expression& b) { return SumOf(a, ProductOf(Number(-1), b)); }
+
+}  // namespace sluice::math

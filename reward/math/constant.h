@@ -1,0 +1,28 @@
+// Signs of closed constants: balls of growing precision, and where these do not separate from zero the
+// separation bound of algebraic numbers. Pure and thread-safe.
+#pragma once
+
+#include "reward/math/expression.h"
+#include "reward/math/work.h"
+
+namespace sluice::math {
+
+enum class Sign {
+  kNegative,
+  kZero,  // proved
+  kPositive,
+  kNotReal,  // and not zero
+  kNonzero,  // real or not
+  kUndefined,
+  kUnknown,  // not separated from zero at full precision and no proof, no closed constant, or past a limit
+};
+
+Sign SignOf(const Expression& constant, int max_precision_bits, Work& work);
+
+Expression Number(mpq_class value);
+Expression SumOf(Expression a, Expression b);
+Expression ProductOf(Expression a, Expression b);
+Expression PowerOf(Expression base, mpq_class exponent);
+Expression Difference(const Expression& a, const Expression& b);
+
+}  // namespace sluice::math
