@@ -107,7 +107,7 @@ class Printer {
       case Kind::kTuple:
         return Enclosed(e, "(", ")");
       case Kind::kInterval:
-        return Enclosed(e, e.closed_left ? "[" : "(", e.closed_right ? "]" : ")");
+        return Enclosed(e, e.closed_left ? "[" : e.closed_right ? "(" : "open (", e.closed_right ? "]" : ")");
       case Kind::kSet:
         return Enclosed(e, "{", "}");
       case Kind::kMatrix:

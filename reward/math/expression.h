@@ -21,9 +21,9 @@ enum class Kind {
   kRelation,      // args a0 .. an with `relations` between neighbours: "x = 5", "1 < x <= 2", "x in [0, 1]"
   kTuple,         // args, ordered: a point, a vector
   kInterval,      // args: lower, upper; closed_left, closed_right. "(2, 3)" alone is a kTuple
-  kSet,           // args, without order
-  kUnion,         // args: sets and intervals
-  kIntersection,  // args
+  kSet,           // args, without order; one kRelation (or a kUnion of them) alone: the set of its solutions
+  kUnion,         // args: sets, intervals, or inequalities with "or" between them
+  kIntersection,  // args, also inequalities with "and" between them
   kDifference,    // args: two
   kMatrix,        // args row by row, `columns` of them in a row
   kList,          // args: values with commas or "and" between them, without brackets

@@ -1,0 +1,523 @@
+#include "reward/math/descent.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "reward/math/number_lexer.h"
+#include "reward/math/words.h"
+
+namespace sluice::math {
+
+using absl::string_view;
+
+ParseOutcome Descent::Run() {
+  if (AnswerList() && !Is(TokenKind::kEnd)) Fail();
+  return outcome_;
+}
+
+bool Descent::IsWord(string_view word, size_t ahead) const {
+  return Peek(ahead).kind == TokenKind::kLetters && absl::EqualsIgnoreCase(Peek(ahead).text, word);
+}
+
+bool Descent::Consume(TokenKind kind) {
+  if (!Is(kind)) return false;
+  Advance();
+  return true;
+}
+
+bool Descent::Fail(ParseOutcome why) {
+  if (outcome_ == ParseOutcome::kParsed) outcome_ = why;
+  return false;
+}
+
+bool Descent::Down() {
+  if (++depth_ > options_.limits.depth) return Fail(ParseOutcome::kTooDeep);
+  if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
+  return outcome_ == ParseOutcome::kParsed;
+}
+
+bool Descent::Flipped(Ambiguity which) {
+  parsed_.met |= which;
+  return (options_.flipped & which) != 0;
+}
+
+void Descent::Step(size_t bytes) {
+  sub_ += bytes;
+  if (sub_ >= Peek().text.size()) Advance();
+}
+
+// The whole answer. Percent signs and units belong to the answer if all items have them alike (a unit may
+// stand behind the last only); a percent sign on some of them is a hundredth.
+bool Descent::AnswerList() {
+  std::vector<ItemMarks> marks;
+  do {
+    SkipFillers();
+    marks_ = {};
+    Expression item;
+    if (!Statement(&item)) return false;
+    parsed_.items.push_back(std::move(item));
+    marks.push_back(std::move(marks_));
+  } while (ConsumeJoint(&parsed_.joints) && !Is(TokenKind::kEnd));
+  return CollectMarks(marks);
+}
+
+bool Descent::CollectMarks(std::vector<ItemMarks>& marks) {
+  size_t percents = 0;
+  for (const ItemMarks& m : marks) {
+    percents += m.percent ? 1 : 0;
+    if (m.unit.empty()) continue;
+    if (!parsed_.unit.empty() && parsed_.unit != m.unit) return Fail();
+    parsed_.unit = m.unit;
+  }
+  parsed_.percent = percents == marks.size() || (percents == 1 && marks.back().percent);
+  for (size_t i = 0; percents > 0 && !parsed_.percent && i < marks.size(); ++i) {
+    if (!marks[i].percent) continue;
+    Expression& item = parsed_.items[i];
+    item = Quotient(std::move(item), NumberOf(100));
+  }
+  return true;
+}
+
+// Statements with joints between them, at least one; for use within brackets.
+bool Descent::Items(std::vector<Expression>* items, Joints* joints) {
+  Level level(*this);
+  if (!level.ok) return false;
+  ++enclosed_;
+  do {
+    Expression item;
+    if (!Statement(&item)) return false;
+    items->push_back(std::move(item));
+  } while (ConsumeJoint(joints));
+  --enclosed_;
+  return true;
+}
+
+// "," ";" "and" "or", also ", and".
+bool Descent::ConsumeJoint(Joints* joints) {
+  bool any = false;
+  for (bool again = true; again; any = any || again) {
+    again = true;
+    if (Consume(TokenKind::kComma) || Consume(TokenKind::kSemicolon)) {
+      if (any) return true;  // the next item fails at a second comma
+      joints->comma = true;
+    } else if (Is(TokenKind::kAnd) || (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kAnd)) {
+      Advance();
+      joints->and_word = true;
+    } else if (Is(TokenKind::kOr) || (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kOr)) {
+      Advance();
+      joints->or_word = true;
+    } else {
+      again = false;
+    }
+  }
+  return any;
+}
+
+// "approximately", "=", "\approx" before a value.
+void Descent::SkipFillers() {
+  while (true) {
+    bool word = Is(TokenKind::kLetters) && RoleOf(Peek().text) == WordRole::kFiller;
+    if (!word && !Is(TokenKind::kEqual) && !Is(TokenKind::kApproximately)) return;
+    Advance();
+  }
+}
+
+bool Descent::ConsumeRelation(Relation* relation) {
+  static constexpr struct {
+    TokenKind kind;
+    Relation relation;
+  } kRelations[] = {{TokenKind::kEqual, Relation::kEqual},
+                    {TokenKind::kNotEqual, Relation::kNotEqual},
+                    {TokenKind::kLess, Relation::kLess},
+                    {TokenKind::kLessEqual, Relation::kLessEqual},
+                    {TokenKind::kGreater, Relation::kGreater},
+                    {TokenKind::kGreaterEqual, Relation::kGreaterEqual},
+                    {TokenKind::kIn, Relation::kIn},
+                    {TokenKind::kNotIn, Relation::kNotIn},
+                    {TokenKind::kApproximately, Relation::kApproximately},
+                    {TokenKind::kCongruent, Relation::kEqual}};
+  for (const auto& entry : kRelations) {
+    if (!Consume(entry.kind)) continue;
+    *relation = entry.relation;
+    return true;
+  }
+  if (!IsWord("in")) return false;
+  Advance();
+  *relation = Relation::kIn;
+  return true;
+}
+
+// Values with relations between them.
+bool Descent::Statement(Expression* out) {
+  if (!SetTerm(out)) return false;
+  Relation relation;
+  if (!ConsumeRelation(&relation)) return true;
+  Expression chain = NodeOf(Kind::kRelation, std::move(*out));
+  do {
+    chain.relations.push_back(relation);
+    Expression right;
+    if (!SetTerm(&right)) return false;
+    if (relation == Relation::kIn || relation == Relation::kNotIn) {
+      if (right.kind == Kind::kTuple && right.args.size() == 2)
+        right = PairOf(std::move(right.args), false, false);
+    }
+    chain.args.push_back(std::move(right));
+    if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
+  } while (ConsumeRelation(&relation));
+  *out = std::move(chain);
+  return true;
+}
+
+bool Descent::SetOperator(Kind* kind) {
+  if (Consume(TokenKind::kUnion)) {
+    *kind = Kind::kUnion;
+  } else if (Consume(TokenKind::kIntersection)) {
+    *kind = Kind::kIntersection;
+  } else if (Consume(TokenKind::kSetMinus)) {
+    *kind = Kind::kDifference;
+  } else if (Is(TokenKind::kLetters) && absl::EqualsIgnoreCase(Rest(), "U") &&
+             (Peek(1).kind == TokenKind::kLeftParen || Peek(1).kind == TokenKind::kLeftBracket ||
+              Peek(1).kind == TokenKind::kLeftSet)) {
+    Advance();
+    *kind = Kind::kUnion;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Unions, intersections and differences, from left to right; pairs in them are open intervals.
+bool Descent::SetTerm(Expression* out) {
+  if (!Sum(out)) return false;
+  auto as_set = [](Expression e) {
+    if (e.kind != Kind::kTuple || e.args.size() != 2) return e;
+    Expression upper = std::move(e.args[1]);
+    return IntervalOf(std::move(e.args[0]), false, std::move(upper), false);
+  };
+  Kind kind;
+  for (int chained = 0; SetOperator(&kind); ++chained) {
+    Expression right;
+    if (!Sum(&right)) return false;
+    *out = as_set(std::move(*out));
+    right = as_set(std::move(right));
+    if (out->kind == kind && kind != Kind::kDifference) {
+      out->args.push_back(std::move(right));
+    } else {
+      if (chained >= options_.limits.depth) return Fail(ParseOutcome::kTooDeep);
+      *out = NodeOf(kind, std::move(*out), std::move(right));
+    }
+  }
+  return true;
+}
+
+bool Descent::Sum(Expression* out) {
+  Level level(*this);
+  if (!level.ok) return false;
+  bool negative = false;
+  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
+    if (Is(TokenKind::kMinus)) negative = !negative;
+    Advance();
+  }
+  Expression first;
+  if (Is(TokenKind::kPlusMinus) || Is(TokenKind::kMinusPlus)) {
+    Advance();
+    if (!Term(&first)) return false;
+    first = NodeOf(Kind::kPlusMinus, std::move(first));
+  } else if (!Term(&first)) {
+    return false;
+  }
+  if (negative) first = Negated(std::move(first));
+  std::vector<Expression> terms;
+  terms.push_back(std::move(first));
+  if (!SumTail(terms)) return false;
+  *out = terms.size() == 1 ? std::move(terms[0]) : ListOf(Kind::kSum, std::move(terms));
+  return Modulo(out);
+}
+
+// Further terms; "a \pm b" closes the sum before it.
+bool Descent::SumTail(std::vector<Expression>& terms) {
+  int spreads = 0;
+  while (true) {
+    TokenKind sign = Peek().kind;
+    bool spread = sign == TokenKind::kPlusMinus || sign == TokenKind::kMinusPlus;
+    if (sign != TokenKind::kPlus && sign != TokenKind::kMinus && !spread) return true;
+    Advance();
+    if (sign == TokenKind::kPlus && IsWord("or") && Peek(1).kind == TokenKind::kMinus) {
+      Advance();
+      Advance();
+      spread = true;
+    }
+    bool negative = sign == TokenKind::kMinus || sign == TokenKind::kMinusPlus;
+    while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
+      if (Is(TokenKind::kMinus)) negative = !negative;
+      Advance();
+    }
+    Expression term;
+    if (!Term(&term)) return false;
+    if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
+    if (negative) term = Negated(std::move(term));
+    if (!spread) {
+      terms.push_back(std::move(term));
+      continue;
+    }
+    if (++spreads > 4) return Fail();
+    Expression before = terms.size() == 1 ? std::move(terms[0]) : ListOf(Kind::kSum, std::move(terms));
+    terms.clear();
+    terms.push_back(NodeOf(Kind::kPlusMinus, std::move(before), std::move(term)));
+  }
+}
+
+// "a \pmod{b}", "a mod b", "a (mod b)".
+bool Descent::Modulo(Expression* out) {
+  bool paren = Is(TokenKind::kLeftParen) && Peek(1).kind == TokenKind::kMod;
+  if (!paren && !Is(TokenKind::kMod)) return true;
+  Advance();
+  if (paren) Advance();
+  Expression modulus;
+  if (!Term(&modulus)) return false;
+  if (paren && !Consume(TokenKind::kRightParen)) return Fail();
+  *out = Applied("mod", std::move(*out), std::move(modulus));
+  return true;
+}
+
+bool Descent::Term(Expression* out) {
+  std::vector<Expression> factors;
+  factors.reserve(2);
+  bool literal = Is(TokenKind::kNumber) && !Peek().has_point && !Peek().has_exponent;
+  Expression first;
+  if (!Factor(&first)) return false;
+  literal = literal && IsNumber(first);
+  factors.push_back(std::move(first));
+  if (literal && (Is(TokenKind::kFraction) || Is(TokenKind::kVulgar))) {
+    if (!Multiply(factors, true)) return false;
+  }
+  if (!TermTail(factors)) return false;
+  *out = ProductOf(std::move(factors));
+  return true;
+}
+
+bool Descent::TermTail(std::vector<Expression>& factors) {
+  while (true) {
+    if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
+    if (Is(TokenKind::kDivide) && !StartsUnitBelow()) {
+      Advance();
+      if (!Divide(factors)) return false;
+    } else if (Consume(TokenKind::kTimes)) {
+      bool literal = Is(TokenKind::kNumber) && !Peek().has_point && !Peek().has_exponent;
+      Expression factor;
+      if (!SignedFactor(&factor)) return false;
+      literal = literal && IsNumber(factor);
+      factors.push_back(std::move(factor));
+      if (literal && (Is(TokenKind::kFraction) || Is(TokenKind::kVulgar)) && !Multiply(factors, true))
+        return false;
+    } else {
+      size_t before = index_;
+      if (!Unit(factors)) return false;
+      if (index_ != before) continue;
+      if (!StartsFactor()) return true;
+      if (!Multiply(factors, false)) return false;
+    }
+  }
+}
+
+// Multiplies by the next factor. `mixed`: the factor before is an integer in digits, so that a proper
+// fraction is added to it, "5\frac{1}{2}".
+bool Descent::Multiply(std::vector<Expression>& factors, bool mixed) {
+  Expression factor;
+  if (!Factor(&factor)) return false;
+  mixed = mixed && IsNumber(factor) && *factor.number > 0 && *factor.number < 1;
+  if (mixed) {
+    *factors.back().number += *factor.number;
+  } else {
+    factors.push_back(std::move(factor));
+  }
+  return true;
+}
+
+bool Descent::Divide(std::vector<Expression>& factors) {
+  Expression below;
+  if (!SignedFactor(&below)) return false;
+  // "1/2x": what follows directly may belong below the line.
+  if (StartsFactor() && !Peek().space_before && !Is(TokenKind::kLeftParen) && Flipped(kSlashProduct)) {
+    std::vector<Expression> product;
+    product.push_back(std::move(below));
+    while (StartsFactor()) {
+      if (!Multiply(product, false)) return false;
+    }
+    below = ProductOf(std::move(product));
+  }
+  bool literals = IsNumber(factors.back()) && IsNumber(below) && *below.number != 0;
+  if (literals) {
+    *factors.back().number /= *below.number;
+  } else {
+    factors.push_back(Inverted(std::move(below)));
+  }
+  return true;
+}
+
+// Whether a factor follows without a sign between.
+bool Descent::StartsFactor() const {
+  const Token& token = Peek();
+  switch (token.kind) {
+    case TokenKind::kLetters: {
+      if (sub_ > 0 || token.text.size() == 1) return true;
+      if (token.in_text) return FindSpelled(token.text).has_value();
+      if (FindSpelled(token.text)) return true;
+      return IsProductOfLetters(token.text, token.space_before);
+    }
+    case TokenKind::kSymbol:
+    case TokenKind::kFunction:
+    case TokenKind::kOperator:
+    case TokenKind::kFraction:
+    case TokenKind::kRoot:
+    case TokenKind::kCubeRoot:
+    case TokenKind::kBinomial:
+    case TokenKind::kVulgar:
+    case TokenKind::kAccent:
+    case TokenKind::kEnvironmentBegin:
+    case TokenKind::kLeftBrace:
+    case TokenKind::kLeftFloor:
+    case TokenKind::kLeftCeil:
+      return true;
+    case TokenKind::kLeftParen:
+      return Peek(1).kind != TokenKind::kMod;
+    case TokenKind::kLeftBracket:
+      return !token.space_before && index_ > 0;
+    case TokenKind::kBar:
+    case TokenKind::kDoubleBar:
+      return bar_ == Bar::kOpens;
+    case TokenKind::kNumber: {
+      if (index_ == 0 || sub_ > 0) return sub_ > 0;
+      TokenKind last = tokens_[index_ - 1].kind;
+      return last == TokenKind::kRightParen || last == TokenKind::kRightBrace || last == TokenKind::kSymbol;
+    }
+    default:
+      return false;
+  }
+}
+
+bool Descent::SignedFactor(Expression* out) {
+  bool negative = false;
+  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
+    if (Is(TokenKind::kMinus)) negative = !negative;
+    Advance();
+  }
+  if (!Factor(out)) return false;
+  if (negative) *out = Negated(std::move(*out));
+  return true;
+}
+
+bool Descent::Factor(Expression* out) {
+  Level level(*this);
+  return level.ok && Primary(out) && Postfixes(out);
+}
+
+bool Descent::Postfixes(Expression* base) {
+  for (int wraps = 0;; ++wraps) {
+    if (wraps > 8) return Fail();
+    switch (Peek().kind) {
+      case TokenKind::kPower:
+        Advance();
+        if (!Exponent(base)) return false;
+        break;
+      case TokenKind::kSuperDigits: {
+        Expression exponent = Peek().text.empty() ? NumberOf(Peek().value) : SymbolOf(Peek().text);
+        *base = NodeOf(Kind::kPower, std::move(*base), std::move(exponent));
+        Advance();
+        break;
+      }
+      case TokenKind::kFactorial:
+        Advance();
+        *base = Applied("factorial", std::move(*base));
+        break;
+      case TokenKind::kPercent:
+        Advance();
+        if (!Percent(base)) return false;
+        break;
+      case TokenKind::kDegree:
+        Advance();
+        if (!Degree(base)) return false;
+        break;
+      default:
+        return true;
+    }
+  }
+}
+
+// What stands behind "^".
+bool Descent::Exponent(Expression* base) {
+  bool group = Is(TokenKind::kLeftBrace);
+  const Token& inner = Peek(group ? 1 : 0);
+  bool closes = !group || Peek(2).kind == TokenKind::kRightBrace;
+  if (closes && inner.kind == TokenKind::kDegree) {
+    for (int i = group ? 3 : 1; i > 0; --i) Advance();
+    return Degree(base);
+  }
+  bool ordinal = inner.kind == TokenKind::kLetters &&
+                 (inner.text == "st" || inner.text == "nd" || inner.text == "rd" || inner.text == "th");
+  if (closes && ordinal && IsNumber(*base)) {
+    for (int i = group ? 3 : 1; i > 0; --i) Advance();
+    return true;
+  }
+  Expression exponent;
+  if (!ExponentValue(&exponent)) return false;
+  *base = NodeOf(Kind::kPower, std::move(*base), std::move(exponent));
+  return true;
+}
+
+bool Descent::ExponentValue(Expression* out) {
+  Level level(*this);
+  if (!level.ok) return false;
+  bool negative = false;
+  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
+    if (Is(TokenKind::kMinus)) negative = !negative;
+    Advance();
+  }
+  if (Is(TokenKind::kLeftBrace) ? !Group(out) : !Primary(out)) return false;
+  if (Consume(TokenKind::kPower)) {  // towers hang to the right
+    Expression upper;
+    if (!ExponentValue(&upper)) return false;
+    *out = NodeOf(Kind::kPower, std::move(*out), std::move(upper));
+  }
+  if (negative) *out = Negated(std::move(*out));
+  return true;
+}
+
+// At the end of an item the sign marks the answer; anywhere else it is a hundredth.
+bool Descent::Percent(Expression* base) {
+  TokenKind next = Peek().kind;
+  bool ends = next == TokenKind::kEnd || next == TokenKind::kComma || next == TokenKind::kSemicolon ||
+              next == TokenKind::kAnd || next == TokenKind::kLetters;
+  if (enclosed_ == 0 && in_function_ == 0 && ends) {
+    marks_.percent = true;
+    return true;
+  }
+  *base = Quotient(std::move(*base), NumberOf(100));
+  return true;
+}
+
+// At the top a unit; in brackets and functions an angle in radians.
+bool Descent::Degree(Expression* base) {
+  bool temperature =
+      Is(TokenKind::kLetters) && sub_ == 0 &&
+      (Peek().text == "C" || Peek().text == "F" || absl::EqualsIgnoreCase(Peek().text, "celsius") ||
+       absl::EqualsIgnoreCase(Peek().text, "fahrenheit"));
+  if (temperature) {
+    bool celsius = absl::EqualsIgnoreCase(Peek().text.substr(0, 1), "c");
+    Advance();
+    return SetUnit(celsius ? "celsius" : "fahrenheit");
+  }
+  if (enclosed_ == 0 && in_function_ == 0) return SetUnit("degree");
+  std::vector<Expression> factors;
+  factors.push_back(Quotient(std::move(*base), NumberOf(180)));
+  factors.push_back(SymbolOf("pi"));
+  *base = ProductOf(std::move(factors));
+  return true;
+}
+
+ParseOutcome ParseTokens(absl::Span<const Token> tokens, string_view source, const GrammarOptions& options,
+                         Parsed* parsed) {
+  return Descent(tokens, source, options, parsed).Run();
+}
+
+}  // namespace sluice::math

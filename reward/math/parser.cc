@@ -1,0 +1,216 @@
+#include "reward/math/parser.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "reward/math/build.h"
+#include "reward/math/grammar.h"
+#include "reward/math/lexer.h"
+#include "reward/math/number_lexer.h"
+#include "reward/math/plain_text.h"
+#include "reward/math/readings.h"
+#include "reward/math/words.h"
+#include "reward/math/wrapping.h"
+
+namespace sluice::math {
+namespace {
+
+using absl::string_view;
+using TokenSpan = absl::Span<const Token>;
+
+absl::Status PastLimit(ParseOutcome outcome, const ParseLimits& limits) {
+  switch (outcome) {
+    case ParseOutcome::kTooDeep:
+      return absl::ResourceExhaustedError(absl::StrCat("the answer is nested deeper than ", limits.depth));
+    case ParseOutcome::kTooManyNodes:
+      return absl::ResourceExhaustedError(absl::StrCat("the answer has more than ", limits.nodes, " parts"));
+    default:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a number of the answer has more than ", limits.digits, " digits"));
+  }
+}
+
+// Whether commas before three digits are likelier separators of thousands than of items: not within brackets,
+// unless commas with blanks stand there too, and not beside commas that can be no such separators.
+bool CommasJoinThousands(string_view s) {
+  bool within_brackets = false, with_blanks = false, others = false;
+  int open = 0;
+  for (size_t i = 0; i < s.size(); ++i) {
+    char c = s[i];
+    if (c == '(' || c == '[' || (c == '{' && i > 0 && s[i - 1] == '\\')) ++open;
+    if (c == ')' || c == ']' || (c == '}' && i > 0 && s[i - 1] == '\\')) --open;
+    if (c != ',') continue;
+    bool group = i > 0 && IsDigit(s[i - 1]) && IsDigit(At(s, i + 1)) && IsDigit(At(s, i + 2)) &&
+                 IsDigit(At(s, i + 3)) && !IsDigit(At(s, i + 4));
+    if (group) {
+      within_brackets = within_brackets || open > 0;
+    } else if (IsBlank(At(s, i + 1)) || At(s, i + 1) == '\\') {
+      with_blanks = true;
+    } else if (At(s, i + 1) != '}') {
+      others = true;
+    }
+  }
+  return !others && (with_blanks || !within_brackets);
+}
+
+class Reader {
+ public:
+  Reader(string_view text, const ParseLimits& limits) : text_(text), limits_(limits) {}
+
+  absl::StatusOr<std::vector<Reading>> Run() {
+    LexOptions lex{CommasJoinThousands(text_)};
+    Tokenize(text_, lex, &tokens_);
+    size_t rest = ReadChoice();
+    absl::Status status = Read(TokenSpan(tokens_).subspan(rest));
+    if (!status.ok()) return status;
+    for (Reading& r : readings_) r.choice = choice_;
+    if (HasJoinedNumbers()) {  // the other meaning of its commas
+      tokens_.clear();
+      lex.join_thousands = !lex.join_thousands;
+      Tokenize(text_, lex, &tokens_);
+      Parse(tokens_, 0).IgnoreError();
+    }
+    return std::move(readings_);
+  }
+
+ private:
+  bool HasJoinedNumbers() const {
+    for (const Token& token : tokens_) {
+      if (token.has_comma) return true;
+    }
+    return false;
+  }
+
+  // Reads `tokens` as mathematics in all their meanings, else as words.
+  absl::Status Read(TokenSpan tokens) {
+    size_t count = readings_.size();
+    bool words = IsWordsOnly(tokens);
+    if (!words) {
+      unsigned met = 0;
+      if (absl::Status status = Parse(tokens, 0, &met); !status.ok()) return status;
+      for (unsigned bit = 1; bit <= met; bit <<= 1) {
+        if (met & bit) Parse(tokens, bit).IgnoreError();
+      }
+      if (readings_.size() == count) {
+        if (absl::Status status = ReadNamed(tokens); !status.ok()) return status;
+      }
+    }
+    bool run = tokens.size() == 2 && tokens[0].kind == TokenKind::kLetters && tokens[0].text.size() > 1;
+    if (readings_.size() > count && !run) return absl::OkStatus();
+    Reading text;
+    text.value = TextOf(tokens, text_);
+    for (Expression& meaning : MeaningOfText(text.value.name)) {
+      Reading r;
+      r.value = std::move(meaning);
+      readings_.push_back(std::move(r));
+    }
+    readings_.push_back(std::move(text));
+    return absl::OkStatus();
+  }
+
+  // One word that is no product of letters, or a name such as "ABC".
+  bool IsWordsOnly(TokenSpan tokens) {
+    if (tokens.size() != 2 || tokens[0].kind != TokenKind::kLetters || tokens[0].text.size() < 2)
+      return tokens.size() < 2;
+    string_view word = tokens[0].text;
+    if (FindSpelled(word) || NumberWordValue(word) || absl::EqualsIgnoreCase(word, "half")) return false;
+    bool upper = word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == string_view::npos;
+    if (upper) {
+      Reading r;
+      r.value = SymbolOf(word);
+      readings_.push_back(std::move(r));
+    }
+    return upper || tokens[0].in_text || !IsProductOfLetters(word, true);
+  }
+
+  absl::Status Parse(TokenSpan tokens, unsigned flipped, unsigned* met = nullptr) {
+    GrammarOptions options{flipped, limits_};
+    options.limits.nodes -= nodes_;
+    Parsed parsed;
+    ParseOutcome outcome = ParseTokens(tokens, text_, options, &parsed);
+    nodes_ += parsed.nodes;
+    if (outcome == ParseOutcome::kNotMathematics) return absl::OkStatus();
+    if (outcome != ParseOutcome::kParsed) return PastLimit(outcome, limits_);
+    if (met != nullptr) *met = parsed.met;
+    AppendReadings(std::move(parsed), &readings_);
+    return absl::OkStatus();
+  }
+
+  // "Area of the square = 5", "Answer: 5".
+  absl::Status ReadNamed(TokenSpan tokens) {
+    size_t count = readings_.size(), at = 0;
+    while (tokens[at].kind == TokenKind::kLetters || tokens[at].kind == TokenKind::kPeriod) ++at;
+    bool given = at > 0 && (tokens[at].kind == TokenKind::kEqual || tokens[at].kind == TokenKind::kColon ||
+                            tokens[at].kind == TokenKind::kApproximately);
+    if (!given) return absl::OkStatus();
+    if (absl::Status status = Parse(tokens.subspan(at + 1), 0); !status.ok()) return status;
+    std::string name = TextOf(tokens.subspan(0, at), text_).name;
+    for (; count < readings_.size(); ++count) readings_[count].name = name;
+    return absl::OkStatus();
+  }
+
+  // "(D)", "D.", "option D", "(D) 42": sets choice_. Returns the first token of what is to be read.
+  size_t ReadChoice() {
+    size_t i = 0;
+    auto kind = [&](size_t at) { return at < tokens_.size() ? tokens_[at].kind : TokenKind::kEnd; };
+    while (kind(i) == TokenKind::kLetters && (absl::EqualsIgnoreCase(tokens_[i].text, "option") ||
+                                              absl::EqualsIgnoreCase(tokens_[i].text, "choice") ||
+                                              absl::EqualsIgnoreCase(tokens_[i].text, "answer"))) {
+      ++i;
+      if (kind(i) == TokenKind::kColon) ++i;
+    }
+    bool named = i > 0;
+    bool paren = kind(i) == TokenKind::kLeftParen || kind(i) == TokenKind::kLeftBracket;
+    size_t letter = paren ? i + 1 : i, end = letter + 1;
+    if (kind(letter) != TokenKind::kLetters || tokens_[letter].text.size() != 1) return 0;
+    char c = tokens_[letter].text[0];
+    bool upper = c >= 'A' && c <= 'J';
+    if (!upper && !((paren || named) && c >= 'a' && c <= 'j')) return 0;
+    bool closed = kind(end) == TokenKind::kRightParen || kind(end) == TokenKind::kRightBracket;
+    if (paren != closed && (paren || kind(end) == TokenKind::kRightBracket)) return 0;
+    bool marked = closed || kind(end) == TokenKind::kPeriod || kind(end) == TokenKind::kColon;
+    if (marked) ++end;
+    if (kind(end) == TokenKind::kEnd) {
+      choice_ = std::string(1, absl::ascii_toupper(static_cast<unsigned char>(c)));
+      return letter == 0 || named || marked ? SkipTo(letter) : 0;
+    }
+    bool content = marked && upper && tokens_[end].space_before && kind(end) != TokenKind::kPlus &&
+                   kind(end) != TokenKind::kEqual && kind(end) != TokenKind::kLeftParen &&
+                   kind(end) != TokenKind::kIn;
+    if (!content) return 0;
+    choice_ = std::string(1, c);
+    return end;
+  }
+
+  // Leaves the letter alone to be read.
+  size_t SkipTo(size_t letter) {
+    Token end;
+    end.begin = end.end = static_cast<uint32_t>(text_.size());
+    tokens_.resize(letter + 1);
+    tokens_.push_back(end);
+    return letter;
+  }
+
+  string_view text_;
+  const ParseLimits& limits_;
+  Tokens tokens_;
+  std::vector<Reading> readings_;
+  std::string choice_;
+  int nodes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Reading>> ReadAnswer(string_view answer, const ParseLimits& limits) {
+  answer = StripWrapping(answer);
+  if (answer.size() > limits.bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("the answer has more than ", limits.bytes, " bytes"));
+  }
+  std::string storage;
+  return Reader(MendSpelling(answer, &storage), limits).Run();
+}
+
+}  // namespace sluice::math

@@ -1,0 +1,298 @@
+#include "reward/math/units.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "reward/math/number_lexer.h"
+
+namespace sluice::math {
+namespace {
+
+using absl::string_view;
+
+struct Entry {
+  string_view word;
+  string_view unit;
+};
+
+// Sorted by word.
+constexpr Entry kUnits[] = {
+    {"A", "A"},
+    {"C", "C"},
+    {"F", "F"},
+    {"Hz", "Hz"},
+    {"J", "J"},
+    {"K", "K"},
+    {"L", "L"},
+    {"M", "M"},
+    {"N", "N"},
+    {"Pa", "Pa"},
+    {"T", "T"},
+    {"V", "V"},
+    {"W", "W"},
+    {"acre", "acre"},
+    {"acres", "acre"},
+    {"am", "am"},
+    {"amp", "A"},
+    {"ampere", "A"},
+    {"amperes", "A"},
+    {"amps", "A"},
+    {"atm", "atm"},
+    {"bit", "bit"},
+    {"bits", "bit"},
+    {"buck", "dollar"},
+    {"bucks", "dollar"},
+    {"byte", "byte"},
+    {"bytes", "byte"},
+    {"cal", "cal"},
+    {"calorie", "cal"},
+    {"calories", "cal"},
+    {"cc", "cc"},
+    {"celsius", "celsius"},
+    {"cent", "cent"},
+    {"centimeter", "cm"},
+    {"centimeters", "cm"},
+    {"centimetre", "cm"},
+    {"centimetres", "cm"},
+    {"cents", "cent"},
+    {"cm", "cm"},
+    {"cms", "cm"},
+    {"coulomb", "C"},
+    {"coulombs", "C"},
+    {"cup", "cup"},
+    {"cups", "cup"},
+    {"day", "day"},
+    {"days", "day"},
+    {"decimeter", "dm"},
+    {"decimeters", "dm"},
+    {"deg", "degree"},
+    {"degree", "degree"},
+    {"degrees", "degree"},
+    {"dm", "dm"},
+    {"dollar", "dollar"},
+    {"dollars", "dollar"},
+    {"eV", "eV"},
+    {"eur", "euro"},
+    {"euro", "euro"},
+    {"euros", "euro"},
+    {"fahrenheit", "fahrenheit"},
+    {"farad", "F"},
+    {"farads", "F"},
+    {"feet", "ft"},
+    {"foot", "ft"},
+    {"ft", "ft"},
+    {"g", "g"},
+    {"gal", "gal"},
+    {"gallon", "gal"},
+    {"gallons", "gal"},
+    {"gbp", "pound sterling"},
+    {"gm", "g"},
+    {"gms", "g"},
+    {"gram", "g"},
+    {"gramme", "g"},
+    {"grammes", "g"},
+    {"grams", "g"},
+    {"h", "h"},
+    {"ha", "hectare"},
+    {"hectare", "hectare"},
+    {"hectares", "hectare"},
+    {"hertz", "Hz"},
+    {"hour", "h"},
+    {"hours", "h"},
+    {"hr", "h"},
+    {"hrs", "h"},
+    {"in", "in"},
+    {"inch", "in"},
+    {"inches", "in"},
+    {"joule", "J"},
+    {"joules", "J"},
+    {"jpy", "yen"},
+    {"kJ", "kJ"},
+    {"kPa", "kPa"},
+    {"kW", "kW"},
+    {"kcal", "kcal"},
+    {"kelvin", "K"},
+    {"kelvins", "K"},
+    {"kg", "kg"},
+    {"kgs", "kg"},
+    {"kilo", "kg"},
+    {"kilogram", "kg"},
+    {"kilograms", "kg"},
+    {"kilojoule", "kJ"},
+    {"kilojoules", "kJ"},
+    {"kilometer", "km"},
+    {"kilometers", "km"},
+    {"kilometre", "km"},
+    {"kilometres", "km"},
+    {"kilos", "kg"},
+    {"kilowatt", "kW"},
+    {"kilowatts", "kW"},
+    {"km", "km"},
+    {"kmh", "kph"},
+    {"kmph", "kph"},
+    {"kms", "km"},
+    {"kph", "kph"},
+    {"l", "L"},
+    {"lb", "lb"},
+    {"lbs", "lb"},
+    {"liter", "L"},
+    {"liters", "L"},
+    {"litre", "L"},
+    {"litres", "L"},
+    {"m", "m"},
+    {"mL", "mL"},
+    {"meter", "m"},
+    {"meters", "m"},
+    {"metre", "m"},
+    {"metres", "m"},
+    {"mg", "mg"},
+    {"mi", "mi"},
+    {"micrometer", "um"},
+    {"micrometers", "um"},
+    {"micron", "um"},
+    {"microns", "um"},
+    {"mile", "mi"},
+    {"miles", "mi"},
+    {"milligram", "mg"},
+    {"milligrams", "mg"},
+    {"milliliter", "mL"},
+    {"milliliters", "mL"},
+    {"millilitre", "mL"},
+    {"millilitres", "mL"},
+    {"millimeter", "mm"},
+    {"millimeters", "mm"},
+    {"millimetre", "mm"},
+    {"millimetres", "mm"},
+    {"millisecond", "ms"},
+    {"milliseconds", "ms"},
+    {"min", "min"},
+    {"mins", "min"},
+    {"minute", "min"},
+    {"minutes", "min"},
+    {"ml", "mL"},
+    {"mm", "mm"},
+    {"mol", "mol"},
+    {"molar", "M"},
+    {"mole", "mol"},
+    {"moles", "mol"},
+    {"mols", "mol"},
+    {"month", "month"},
+    {"months", "month"},
+    {"mph", "mph"},
+    {"ms", "ms"},
+    {"mtr", "m"},
+    {"nanometer", "nm"},
+    {"nanometers", "nm"},
+    {"newton", "N"},
+    {"newtons", "N"},
+    {"nm", "nm"},
+    {"ohm", "ohm"},
+    {"ohms", "ohm"},
+    {"ounce", "oz"},
+    {"ounces", "oz"},
+    {"oz", "oz"},
+    {"pascal", "Pa"},
+    {"pascals", "Pa"},
+    {"percent", "percent"},
+    {"pint", "pt"},
+    {"pints", "pt"},
+    {"pixel", "pixel"},
+    {"pixels", "pixel"},
+    {"pm", "pm"},
+    {"pound", "lb"},
+    {"pounds", "lb"},
+    {"qt", "qt"},
+    {"quart", "qt"},
+    {"quarts", "qt"},
+    {"rad", "radian"},
+    {"radian", "radian"},
+    {"radians", "radian"},
+    {"rads", "radian"},
+    {"rmb", "yuan"},
+    {"rpm", "rpm"},
+    {"rupee", "rupee"},
+    {"rupees", "rupee"},
+    {"s", "s"},
+    {"sec", "s"},
+    {"second", "s"},
+    {"seconds", "s"},
+    {"secs", "s"},
+    {"tablespoon", "tbsp"},
+    {"tablespoons", "tbsp"},
+    {"tbsp", "tbsp"},
+    {"teaspoon", "tsp"},
+    {"teaspoons", "tsp"},
+    {"tesla", "T"},
+    {"ton", "ton"},
+    {"tonne", "ton"},
+    {"tonnes", "ton"},
+    {"tons", "ton"},
+    {"tsp", "tsp"},
+    {"um", "um"},
+    {"unit", "unit"},
+    {"units", "unit"},
+    {"usd", "dollar"},
+    {"volt", "V"},
+    {"volts", "V"},
+    {"watt", "W"},
+    {"watts", "W"},
+    {"week", "week"},
+    {"weeks", "week"},
+    {"wk", "week"},
+    {"wks", "week"},
+    {"yard", "yd"},
+    {"yards", "yd"},
+    {"yd", "yd"},
+    {"yds", "yd"},
+    {"year", "year"},
+    {"years", "year"},
+    {"yen", "yen"},
+    {"yr", "year"},
+    {"yrs", "year"},
+    {"yuan", "yuan"},
+};
+constexpr bool ByWord(const Entry& a, const Entry& b) { return a.word < b.word; }
+static_assert(std::is_sorted(std::begin(kUnits), std::end(kUnits), ByWord));
+
+string_view Find(string_view word) {
+  const Entry* found = std::lower_bound(std::begin(kUnits), std::end(kUnits), word,
+                                        [](const Entry& e, string_view w) { return e.word < w; });
+  return found != std::end(kUnits) && found->word == word ? found->unit : string_view();
+}
+
+}  // namespace
+
+string_view FindUnit(string_view word) {
+  string_view unit = Find(word);
+  if (!unit.empty() || word.size() <= 2 || word.size() > 16) return unit;
+  return Find(absl::AsciiStrToLower(word));
+}
+
+bool IsKnownUnit(string_view unit) {
+  size_t i = 0;
+  while (i < unit.size()) {
+    size_t begin = i;
+    while (i < unit.size() && (IsLetter(unit[i]) || unit[i] == ' ')) ++i;
+    string_view word = unit.substr(begin, i - begin);
+    if (word != "pound sterling" && FindUnit(word) != word) return false;
+    while (i < unit.size() && !IsLetter(unit[i])) ++i;
+  }
+  return !unit.empty();
+}
+
+std::string SingularOf(string_view word) {
+  std::string out = absl::AsciiStrToLower(word);
+  if (out.size() > 4 && absl::EndsWith(out, "ies")) {
+    out.replace(out.size() - 3, 3, "y");
+  } else if (out.size() > 4 && (absl::EndsWith(out, "ches") || absl::EndsWith(out, "shes") ||
+                                absl::EndsWith(out, "xes") || absl::EndsWith(out, "sses"))) {
+    out.resize(out.size() - 2);
+  } else if (out.size() > 3 && out.back() == 's' && !absl::EndsWith(out, "ss")) {
+    out.pop_back();
+  }
+  return out;
+}
+
+}  // namespace sluice::math
