@@ -31,8 +31,8 @@ struct SandboxOptions {
   int max_boxes = 4;            // at once; Open waits for a place
   std::string state_directory;  // for the compile cache and precompiled headers; empty: a temporary one
   int64_t compile_cache_bytes = int64_t{256} << 20;
-  // Trusted Python modules, source by name, that the warm interpreter loads before any run: a run that imports
-  // one does not pay for it.
+  // Trusted Python modules, source by name, that the warm interpreter loads before any run: a run that
+  // imports one does not pay for it.
   std::map<std::string, std::string> python_modules;
 };
 
@@ -99,6 +99,8 @@ class SandboxBox {
                                  bool executable = false) = 0;
   // A regular file of the scratch folder, never through a link. RESOURCE_EXHAUSTED: longer than `max_bytes`.
   virtual absl::StatusOr<std::string> ReadFile(absl::string_view name, int64_t max_bytes) = 0;
+  // FAILED_PRECONDITION: another run of the box has not ended; INVALID_ARGUMENT: the request; UNAVAILABLE:
+  // the box is lost, open another.
   virtual absl::StatusOr<std::unique_ptr<SandboxRun>> Start(const RunRequest& request) = 0;
 };
 
@@ -112,6 +114,10 @@ class Sandbox {
   virtual const std::vector<SandboxProperty>& properties() const = 0;
   // DEADLINE_EXCEEDED: no place became free.
   virtual absl::StatusOr<std::unique_ptr<SandboxBox>> Open(absl::Time deadline) = 0;
+  // A file that every box sees, read-only, as /artefacts/<name>: a precompiled header, for example. Replaces
+  // one of that name at once. Kept in the state directory. INVALID_ARGUMENT: the name has a "/" or starts
+  // with ".".
+  virtual absl::Status Publish(absl::string_view name, absl::string_view content) = 0;
 };
 
 }  // namespace sluice

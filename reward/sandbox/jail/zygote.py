@@ -1,0 +1,100 @@
+# The warm interpreter: started once per sandbox, forked once per slot and once per run. Everything before
+# serve() is trusted and common to all runs; serve() returns only in a process that has become a candidate's.
+import ctypes
+import gc
+import sys
+
+# What programs of this kind import most, so that a run finds it loaded.
+import abc, array, ast, atexit, bisect, builtins, cmath, codecs, collections, collections.abc, contextlib, copy
+import copyreg, csv, dataclasses, datetime, decimal, enum, errno, fractions, functools, genericpath, heapq, io
+import itertools, json, keyword, linecache, locale, math, numbers, operator, os, os.path, pickle, posixpath, queue
+import random, re, select, signal, site, socket, stat, statistics, string, struct, tempfile, textwrap, threading, time
+import tokenize, traceback, types, typing, unicodedata, warnings, weakref, zlib
+
+
+def prepare():
+    """The built-in names that site would add, and nothing else of it."""
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+
+
+def load_modules(descriptor):
+    """Trusted modules of the service: name NUL source NUL, and so on."""
+    with open(descriptor, "rb") as file:
+        texts = file.read().decode().split("\0")
+    for name, source in zip(texts[::2], texts[1::2]):
+        module = types.ModuleType(name)
+        module.__file__ = name + ".py"
+        sys.modules[name] = module
+        exec(compile(source, module.__file__, "exec", dont_inherit=True), module.__dict__)
+
+
+def serve(library_path):
+    library = ctypes.PyDLL(library_path)
+    library.sluice_jail_source.restype = ctypes.c_void_p
+    library.sluice_jail_source_bytes.restype = ctypes.c_ulong
+    after_fork = ctypes.pythonapi.PyOS_AfterFork_Child
+    after_fork.restype = None
+    gc.collect()
+    gc.freeze()  # pages of long-lived objects stay shared between runs
+    library.sluice_jail_serve()
+    after_fork()
+    size = library.sluice_jail_source_bytes()
+    return ctypes.string_at(library.sluice_jail_source(), size) if size else b""
+
+
+def become_main(source):
+    """Runs `source` as __main__ and ends the process as the interpreter would."""
+    main = types.ModuleType("__main__")
+    main.__builtins__ = builtins
+    main.__file__ = "/work/main.py"
+    sys.modules["__main__"] = main
+    sys.argv = ["main.py"]
+    sys.path.insert(0, "/work")
+    open_streams()
+    code = 1
+    try:
+        exec(compile(source, "main.py", "exec", dont_inherit=True), main.__dict__)
+        code = 0
+    except SystemExit as end:
+        code = exit_code(end.code)
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__.tb_next if error.__traceback__ else None)
+    end_process(main, code)
+
+
+def open_streams():
+    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False,
+                                       buffering=1)
+
+
+def exit_code(code):
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def end_process(main, code):
+    # What finalising the interpreter does that a program can see, without tearing down every module.
+    try:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        main.__dict__.clear()
+        gc.collect()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                stream.flush()
+    except BaseException:
+        code = code or 120
+    os._exit(code)
+
+
+prepare()
+load_modules(5)
+become_main(serve(sys.argv[1]))

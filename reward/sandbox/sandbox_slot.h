@@ -1,0 +1,47 @@
+// A slot from the service's side: one process of the jail with its control group, and the box it holds.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "reward/sandbox/control_group.h"
+#include "reward/sandbox/jail_process.h"
+#include "reward/sandbox/run_monitor.h"
+#include "reward/sandbox/sandbox.h"
+#include "reward/sandbox/scratch.h"
+
+namespace sluice {
+
+// Used by one box at a time; not thread-safe but for SlotFailed.
+class SandboxSlot : public SlotWatcher {
+ public:
+  SandboxSlot(int index, const ControlGroups* groups, RunMonitor* monitor)
+      : index_(index), groups_(groups), monitor_(monitor) {}
+  ~SandboxSlot() override;
+
+  // False before Spawn and after a failure.
+  bool usable() const { return spawned_ && !failed_; }
+  // A new process in a new control group, in place of any that is there.
+  absl::Status Spawn(JailProcess& jail);
+  absl::StatusOr<Scratch> OpenBox();
+  void CloseBox();
+  absl::StatusOr<std::shared_ptr<WatchedRun>> StartRun(const RunRequest& request, FileDescriptor& channel);
+  void SlotFailed() override { failed_ = true; }
+
+ private:
+  absl::Status Order(const void* record, size_t bytes, FileDescriptor* answer);
+
+  const int index_;
+  const ControlGroups* const groups_;
+  RunMonitor* const monitor_;
+  bool spawned_ = false;
+  std::atomic<bool> failed_{false};
+  int64_t host_user_ = -1;
+  JailSlot process_;
+  std::unique_ptr<ControlGroup> group_;
+};
+
+}  // namespace sluice
