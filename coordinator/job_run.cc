@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -9,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/rl/advantage.h"
+#include "core/rl/reward_composition.h"
 
 namespace sluice {
 namespace {
@@ -163,16 +165,40 @@ absl::Status JobRun::CheckTrajectory(const Trajectory& t) const {
 
 void JobRun::HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
                             std::vector<Verdict> verdicts) {
-  ScoreEnded event{call, status, {}};
-  for (const Verdict& verdict : verdicts) event.verdicts.push_back(JudgedOf(verdict));
+  ScoreEnded event{call, status, {}, {}};
   if (auto it = state_.score_calls.find(call); it != state_.score_calls.end()) {
     const std::vector<SampleRef>& items = it->second.items;
+    std::set<GroupKey> groups;
     for (size_t i = 0; i < items.size() && i < verdicts.size(); ++i) {
       if (auto sample = samples_.find(items[i]); sample != samples_.end())
-        sample->second.verdict = std::move(verdicts[i]);
+        sample->second.verdict = verdicts[i];
+      groups.insert(items[i].group);
+    }
+    for (const GroupKey& group : groups) CompareMembers(group, event);
+    for (size_t i = 0; i < items.size() && i < verdicts.size(); ++i) {
+      const auto sample = samples_.find(items[i]);
+      if (sample != samples_.end()) verdicts[i] = sample->second.verdict;
     }
   }
+  for (const Verdict& verdict : verdicts) event.verdicts.push_back(JudgedOf(verdict));
   Handle({now, std::move(event)});
+}
+
+// Computes the group terms of those that are judged so far; with the last verdict they are final.
+void JobRun::CompareMembers(const GroupKey& group, ScoreEnded& event) {
+  if (!HasGroupTerms(row_.view.spec.reward)) return;
+  std::vector<Verdict*> verdicts;
+  std::vector<double> lengths;
+  std::vector<SampleRef> refs;
+  for (auto it = samples_.lower_bound(SampleRef{group, 0}); it != samples_.end() && it->first.group == group;
+       ++it) {
+    if (!it->second.verdict.HasReward()) continue;
+    refs.push_back(it->first);
+    verdicts.push_back(&it->second.verdict);
+    lengths.push_back(static_cast<double>(it->second.trajectory.tokens.size()));
+  }
+  ApplyGroupTerms(row_.view.spec.reward, lengths, verdicts);
+  for (size_t i = 0; i < refs.size(); ++i) event.compared.emplace_back(refs[i], verdicts[i]->value);
 }
 
 void JobRun::HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics) {

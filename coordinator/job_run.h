@@ -57,6 +57,7 @@ class JobRun {
   absl::Status RestoreGroups(Store& store);
   const Prompt& PromptOf(const GroupKey& key);
   Group Assemble(const GroupKey& key);
+  void CompareMembers(const GroupKey& group, ScoreEnded& event);
   absl::Status CheckTrajectory(const Trajectory& trajectory) const;
   void RefreshRow(absl::Time now);
 

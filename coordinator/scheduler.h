@@ -192,8 +192,10 @@ struct Judged {
 struct ScoreEnded {
   uint64_t call = 0;
   absl::Status status;
-  std::vector<Judged> verdicts;
-};  // in order of the items
+  std::vector<Judged> verdicts;  // in order of the items
+  // Rewards of members of the items' groups as group terms make them with these verdicts.
+  std::vector<std::pair<SampleRef, double>> compared = {};
+};
 struct LearnerDone {
   uint64_t call = 0;
   absl::Status status;

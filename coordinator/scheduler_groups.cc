@@ -143,7 +143,7 @@ void SchedulerStep::On(const ScoreEnded& e) {
   auto it = s_.score_calls.find(e.call);
   if (it == s_.score_calls.end()) return;
   auto worker = s_.reward.find(it->second.worker);
-  if (absl::IsInvalidArgument(e.status)) {
+  if (absl::IsInvalidArgument(e.status) || absl::IsFailedPrecondition(e.status)) {
     return End(JobEnd::kFailed, absl::StrCat("the reward service refuses the job: ", e.status.message()));
   }
   if (!e.status.ok() || e.verdicts.size() != it->second.items.size()) {
@@ -178,6 +178,10 @@ void SchedulerStep::On(const ScoreEnded& e) {
       group->second.lost = WithDetail("the checker failed", judged.detail);
       if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, group->second.lost});
     }
+  }
+  for (const auto& [ref, reward] : e.compared) {
+    auto group = s_.groups.find(ref.group);
+    if (group != s_.groups.end()) group->second.samples[ref.index].reward = reward;
   }
   // After all items, so that a group that is finished by one of them is finished once.
   for (const SampleRef& ref : call.items) SampleChanged(ref.group);

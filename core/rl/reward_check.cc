@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/rl/reward_composition.h"
 
 namespace sluice {
 namespace {
@@ -111,10 +112,6 @@ absl::Status Check(const RemoteScorerSpec& s) {
 absl::Status Check(const GroupLengthScorerSpec& s) {
   if (!s.correct_by.empty()) return absl::OkStatus();
   return Wrong("group_length.correct_by", "is needed: the component that says what is right");
-}
-
-bool IsGroupTerm(const RewardComponentSpec& component) {
-  return std::holds_alternative<GroupLengthScorerSpec>(component.scorer);
 }
 
 absl::Status CheckComponent(const RewardComponentSpec& c, RewardCombination combination) {

@@ -31,7 +31,7 @@ TEST(JobSpecProto, FillsInEveryDefaultOfItsComments) {
     name: "j" seed: 0 model { path: "m" dtype: BF16 } prompts { file: "p.jsonl" template: RAW max_tokens: 1024 }
     sampling { group_size: 8 max_new_tokens: 128 temperature: 1 top_k: 0 top_p: 1
                repetition_penalty: 1 }
-    reward { component { name: "answer" weight: 1 math {} } }
+    reward { component { name: "answer" weight: 1 math { mode: COMPLETION } } combination: WEIGHTED_SUM }
     algorithm { grpo { clip_low: 0.2 clip_high: 0.2 normalize_std: true aggregation: TOKEN_MEAN } }
     optimizer {
       adamw { learning_rate: 1e-6 beta1: 0.9 beta2: 0.999 epsilon: 1e-8 }
@@ -63,8 +63,9 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
     sampling { group_size: 4 max_new_tokens: 64 temperature: 0.5 top_k: 10 top_p: 0.5 stop: "x" stop_token_ids: 3
                ignore_eos: true min_p: 0.1 repetition_penalty: 1.5 presence_penalty: -1 frequency_penalty: 2
                logit_bias { key: 7 value: -3 } min_new_tokens: 2 top_logprobs: 5 record_experts: true }
-    reward { component { name: "form" weight: 0 regex { pattern: "a" } }
-             component { name: "length" weight: -1 length { soft_limit: 1 hard_limit: 2 } } }
+    reward { component { name: "form" weight: 0 gate: 1 gate_value: -1 regex { pattern: "a" } }
+             component { name: "length" weight: 1 length { soft_limit: 1 hard_limit: 2 unit: TOKENS } }
+             combination: MINIMUM }
     algorithm { grpo { clip_low: 0 clip_high: 0.28 kl_coefficient: 0.001 entropy_coefficient: 0.01 normalize_std: false
                        aggregation: SEQUENCE_MEAN_TOKEN_SUM filter_ties: true } }
     optimizer { adamw { learning_rate: 0 beta1: 0 beta2: 0.5 epsilon: 1e-6 weight_decay: 0.1 }
@@ -109,6 +110,7 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"warm_start { file: \"w\" }", "warm_start"},
       {"warm_start { steps: 5 }", "warm_start"},
       {"warm_start { file: \"w\" steps: 5 warmup_steps: -1 }", "warm_start.warmup_steps"},
+      {"reward { component { name: \"b\" math { mode: PAIR } } }", "reward.component[1].math.mode"},
       {"timeout { score_seconds: -1 }", "timeout.score_seconds"},
       {"reward { component { name: \"answer\" math {} } }", "reward.component[1].name"},
   };
