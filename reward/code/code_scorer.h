@@ -23,6 +23,9 @@ struct CodeScorerOptions {
 // What all code scorers of a service share: the sandbox, the compile cache, the places. Thread-safe.
 class CodeRunner;
 
+// What the sandbox is to have loaded; before Sandbox::Create.
+void AddCodeHarness(SandboxOptions& options);
+
 // `sandbox` is borrowed and outlives the runner. FAILED_PRECONDITION: the cache directory cannot be used.
 absl::StatusOr<std::shared_ptr<CodeRunner>> MakeCodeRunner(Sandbox& sandbox,
                                                            const CodeScorerOptions& options);

@@ -1,0 +1,54 @@
+// What the judges of the single forms of tests have in common: the boxes they run in and what they give back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/rl/job_spec.h"
+#include "core/rl/types.h"
+#include "reward/sandbox/sandbox.h"
+
+namespace sluice {
+
+// A program judged by all of its tests. The failure of the sandbox is a status instead.
+struct JudgedProgram {
+  std::vector<TestResult> tests;  // as many as were given
+  bool tests_visible = false;     // some ran where the program could see them
+  std::string undecided;          // the row's own fault, for which no program is to blame; else empty
+};
+
+// The two boxes of one item, opened when they are first asked for: the candidate's, and the one for what the
+// row brings along. Not thread-safe.
+class JudgeBoxes {
+ public:
+  JudgeBoxes(Sandbox& sandbox, absl::Duration open_timeout)
+      : sandbox_(sandbox), open_timeout_(open_timeout) {}
+  absl::StatusOr<SandboxBox*> candidate() { return Opened(candidate_); }
+  absl::StatusOr<SandboxBox*> row() { return Opened(row_); }
+
+ private:
+  absl::StatusOr<SandboxBox*> Opened(std::unique_ptr<SandboxBox>& box);
+
+  Sandbox& sandbox_;
+  absl::Duration open_timeout_;
+  std::unique_ptr<SandboxBox> candidate_, row_;
+};
+
+// Of one test.
+SandboxLimits TestLimits(const CodeScorerSpec& spec);
+// Of what the row brings along, for `tests` tests: it has their time together.
+SandboxLimits RowLimits(const CodeScorerSpec& spec, size_t tests);
+// The longest answer that is read from a run.
+size_t MaxMessageBytes(const CodeScorerSpec& spec);
+
+// Gives the tests from the first that is not yet in `judged` the same result, which the program met before
+// any test began; counted once.
+void FillResults(size_t count, const TestResult& result, JudgedProgram& judged);
+
+// Whether the tests that are left may be passed over: one failed, all must pass, and the failed ones took so
+// long that the others' time is not worth it. The others then count as failed, like it.
+bool GivesUp(const CodeScorerSpec& spec, size_t count, JudgedProgram& judged);
+
+}  // namespace sluice

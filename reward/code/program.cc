@@ -1,0 +1,119 @@
+#include "reward/code/program.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace sluice {
+namespace {
+
+// A line that may open or close a block: "   ```python".
+struct Fence {
+  size_t indentation = 0, length = 0;
+  char mark = 0;
+  std::string info;  // first word after the marks, lower case
+};
+
+Fence ReadFence(absl::string_view line) {
+  Fence fence;
+  fence.indentation = std::min(line.find_first_not_of(" \t"), line.size());
+  line.remove_prefix(fence.indentation);
+  if (line.empty() || (line[0] != '`' && line[0] != '~')) return fence;
+  size_t end = std::min(line.find_first_not_of(line[0]), line.size());
+  absl::string_view info = absl::StripAsciiWhitespace(line.substr(end));
+  if (end < 3 || (line[0] == '`' && absl::StrContains(info, '`'))) return fence;
+  fence.length = end;
+  fence.mark = line[0];
+  info = absl::StripSuffix(absl::StripPrefix(info, "{"), "}");
+  info = absl::StripPrefix(info, ".");
+  fence.info = absl::AsciiStrToLower(info.substr(0, info.find_first_of(" \t:,{")));
+  return fence;
+}
+
+struct Block {
+  Fence opening;
+  std::vector<absl::string_view> lines;
+};
+
+bool Closes(const Fence& fence, const Fence& opening) {
+  return fence.mark == opening.mark && fence.length >= opening.length && fence.info.empty() &&
+         fence.indentation <= opening.indentation + 3;
+}
+
+bool HoldsText(const std::string& info) { return info == "markdown" || info == "md"; }
+
+absl::string_view WithoutIndentation(absl::string_view line, size_t columns) {
+  size_t blanks = std::min(line.find_first_not_of(" \t"), line.size());
+  return line.substr(std::min(blanks, columns));
+}
+
+// Blocks in order. A fence with an info string inside a block opens one within it.
+std::vector<Block> ReadBlocks(absl::string_view text) {
+  std::vector<Block> blocks;
+  int depth = 0;  // of blocks that are open
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    Fence fence = ReadFence(absl::StripSuffix(line, "\r"));
+    bool opens =
+        fence.mark != 0 &&
+        (depth == 0 || (HoldsText(blocks.back().opening.info) && !Closes(fence, blocks.back().opening)));
+    if (opens) {
+      blocks.push_back({fence, {}});
+      depth = 1;
+      continue;
+    }
+    if (depth > 0 && fence.mark != 0) {
+      bool inner = fence.mark == blocks.back().opening.mark && !fence.info.empty() &&
+                   fence.length >= blocks.back().opening.length &&
+                   fence.indentation <= blocks.back().opening.indentation + 3;
+      if (inner) {
+        ++depth;
+      } else if (Closes(fence, blocks.back().opening)) {
+        --depth;
+        if (depth == 0) continue;
+      }
+    }
+    if (depth > 0) blocks.back().lines.push_back(WithoutIndentation(line, blocks.back().opening.indentation));
+  }
+  return blocks;
+}
+
+bool SaysLanguage(const std::string& info, CodeLanguage language) {
+  static constexpr absl::string_view kPython[] = {"", "python", "py", "python3", "py3", "python2", "pycon"};
+  static constexpr absl::string_view kCpp[] = {"", "cpp", "c++", "cc", "cxx", "c", "hpp", "c++17", "cpp17"};
+  auto in = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), info) != std::end(names);
+  };
+  return language == CodeLanguage::kPython ? in(kPython) : in(kCpp);
+}
+
+std::string Source(const Block& block) {
+  std::string out;
+  for (absl::string_view line : block.lines) absl::StrAppend(&out, line, "\n");
+  return out;
+}
+
+}  // namespace
+
+Program FindProgram(absl::string_view completion, CodeLanguage language) {
+  constexpr absl::string_view kOpen = "<think>", kClose = "</think>";
+  size_t close = completion.rfind(kClose);
+  absl::string_view said =
+      close == absl::string_view::npos ? completion : completion.substr(close + kClose.size());
+  size_t open = said.rfind(kOpen);
+  if (open != absl::string_view::npos && absl::StripAsciiWhitespace(said.substr(0, open)).empty()) {
+    return {"", false, "the reasoning is not closed, so there is no program after it"};
+  }
+  std::vector<Block> blocks = ReadBlocks(said);
+  auto chosen = std::find_if(blocks.rbegin(), blocks.rend(),
+                             [&](const Block& b) { return SaysLanguage(b.opening.info, language); });
+  if (chosen == blocks.rend()) chosen = blocks.rbegin();
+  Program program = chosen == blocks.rend() ? Program{std::string(said)} : Program{Source(*chosen), true};
+  if (absl::StripAsciiWhitespace(program.source).empty()) program.missing = "the completion holds no program";
+  return program;
+}
+
+}  // namespace sluice
