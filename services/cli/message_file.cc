@@ -11,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "re2/re2.h"
 #include "services/cli/suggestion.h"
+#include "sluice/v1/job.pb.h"
 
 namespace sluice::cli {
 namespace {
@@ -22,9 +23,33 @@ using google::protobuf::TextFormat;
 constexpr size_t kMaxMistakes = 8;
 constexpr int kMaxNesting = 32;
 
+// The first enum field of this name in the file of jobs, which has the text's messages.
+const google::protobuf::FieldDescriptor* EnumField(const std::string& name) {
+  const google::protobuf::FileDescriptor& file = *v1::JobSpec::descriptor()->file();
+  for (int i = 0; i < file.message_type_count(); ++i) {
+    const auto* field = file.message_type(i)->FindFieldByName(name);
+    if (field != nullptr && field->enum_type() != nullptr) return field;
+  }
+  return nullptr;
+}
+
+// protobuf says: Unknown enumeration value of "PARE" for field "mode".
+std::string ExplainValue(const std::string& value, const google::protobuf::FieldDescriptor& field) {
+  std::vector<std::string> names;
+  for (int i = 0; i < field.enum_type()->value_count(); ++i) {
+    if (field.enum_type()->value(i)->number() != 0) names.push_back(field.enum_type()->value(i)->name());
+  }
+  return absl::StrCat(field.containing_type()->name(), " has no ", field.name(), " ", value, "; it may be ",
+                      absl::StrJoin(names, ", "));
+}
+
 // protobuf says: Message type "sluice.v1.JobSpec" has no field named "nam".
 std::string Explain(const std::string& message) {
-  std::string type, field;
+  std::string type, field, value;
+  static const RE2* const kValue =
+      new RE2(R"re(Unknown enumeration value of "([^"]+)" for field "([^"]+)".*)re");
+  if (RE2::FullMatch(message, *kValue, &value, &field) && EnumField(field) != nullptr)
+    return ExplainValue(value, *EnumField(field));
   static const RE2* const kUnknown = new RE2(R"re(Message type "([^"]+)" has no field named "([^"]+)")re");
   if (!RE2::PartialMatch(message, *kUnknown, &type, &field)) return message;
   const Descriptor* descriptor =

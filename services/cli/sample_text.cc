@@ -66,6 +66,24 @@ std::string SpansText(const v1::Trajectory& t) {
   return absl::StrCat("versions ", absl::StrJoin(parts, ", "));
 }
 
+std::string StepsText(const v1::VerdictComponent& c) {
+  std::vector<std::string> parts;
+  for (const v1::StepScore& s : c.steps())
+    parts.push_back(absl::StrFormat("%.3g to %d", s.score(), s.end_offset()));
+  return absl::StrCat("steps ", absl::StrJoin(parts, ", "));
+}
+
+// "code: WRONG 0.7 x 0.5, wrong_answer, 7 of 10 tests passed: wrong_answer 3 [tests_visible]: DETAIL".
+std::string ComponentText(const v1::VerdictComponent& c) {
+  std::string out =
+      absl::StrFormat("%s: %s %.4g x %.4g", c.name(), v1::VerdictKind_Name(c.kind()), c.value(), c.weight());
+  if (!c.outcome().empty()) absl::StrAppend(&out, ", ", c.outcome());
+  if (c.tests_size() > 0) absl::StrAppend(&out, ", ", TestsText(c));
+  if (c.steps_size() > 0) absl::StrAppend(&out, ", ", StepsText(c));
+  if (c.stamps_size() > 0) absl::StrAppend(&out, " [", absl::StrJoin(c.stamps(), ", "), "]");
+  return c.detail().empty() ? out : absl::StrCat(out, ": ", c.detail());
+}
+
 template <typename Repeated>
 Json ListJson(const Repeated& values) {
   Json out = Json::array();
@@ -111,6 +129,15 @@ std::string VerdictLine(const v1::Verdict& verdict) {
   return parts.empty() ? out : absl::StrCat(out, " (", absl::StrJoin(parts, "; "), ")");
 }
 
+std::string VerdictText(const v1::Verdict& verdict) {
+  std::string out = absl::StrFormat("%s %.4g\n", v1::VerdictKind_Name(verdict.kind()), verdict.value());
+  if (verdict.components().empty() && !verdict.detail().empty())
+    absl::StrAppend(&out, "  ", verdict.detail(), "\n");
+  for (const v1::VerdictComponent& c : verdict.components())
+    absl::StrAppend(&out, "  ", ComponentText(c), "\n");
+  return out;
+}
+
 std::string SampleText(const v1::ListSamplesResponse& sample) {
   const v1::Trajectory& t = sample.trajectory();
   std::string out = absl::StrFormat("--- draw %d, sample %d", t.key().draw(), t.key().index());
@@ -118,7 +145,7 @@ std::string SampleText(const v1::ListSamplesResponse& sample) {
   if (!sample.ledger_column().empty()) absl::StrAppend(&out, ", ", sample.ledger_column());
   absl::StrAppendFormat(&out, ", advantage %.4g, %d tokens, %s, %s, %s\n", sample.advantage(),
                         t.tokens_size(), FinishReasonName(t.finish_reason()), SpansText(t), t.worker());
-  return absl::StrCat(out, sample.prompt(), "\n>>> ", t.text(), "\n", VerdictLine(sample.verdict()), "\n\n");
+  return absl::StrCat(out, sample.prompt(), "\n>>> ", t.text(), "\n", VerdictText(sample.verdict()), "\n");
 }
 
 Json LedgerJson(const v1::Ledger& l) {

@@ -81,7 +81,7 @@ absl::StatusOr<ExitCode> Score(const RewardOptions& o, const Interruption& inter
   options.input_name = o.input == "-" ? "standard input" : o.input;
   options.explain = o.explain;
   options.sample_deadline = absl::Seconds(o.deadline_seconds);
-  const BatchScorer scorer(peer, spec, options, interruption.token());
+  const RowScorer scorer(peer, spec, options, interruption.token());
   const absl::Status probed = WithoutAddress(scorer.Probe(), own);
   if (!probed.ok()) return Annotate(probed, o.spec);
   RowSource::Done done;

@@ -116,6 +116,14 @@ void AddUpCommands(CommandLine& line) {
         command.add_flag("--http", o.shape.http,
                          "Rollout workers serve the policy over HTTP too, as the OpenAI API has it; "
                          "STATE/cluster.json has the addresses");
+        command.add_option(
+            "--scorer", o.shape.scorers,
+            "NAME=HOST:PORT: the reward service that remote { service: NAME } of a job asks; may be "
+            "repeated");
+        command.add_flag(
+            "--allow-weaker-sandbox", o.shape.allow_weaker_sandbox,
+            "Reward workers run programs although their sandbox lacks properties; each verdict is "
+            "stamped with them");
         command.add_flag("--detach", o.detach, "Return when everything serves and leave it running");
       },
       [](const UpOptions& o) { return Report(o.detach ? RunDetached(o) : RunInForeground(o)); });

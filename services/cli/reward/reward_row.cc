@@ -80,8 +80,10 @@ absl::Status ReadRow(absl::string_view line, const std::optional<std::vector<Raw
 // A member's value as JSON, or the line's number.
 Json IdOf(const std::optional<std::vector<RawMember>>& members, size_t number) {
   if (!members) return number;
-  const auto id =
-      std::find_if(members->begin(), members->end(), [](const auto& m) { return m.name == "id"; });
+  const auto named = [&](absl::string_view name) {
+    return std::find_if(members->begin(), members->end(), [&](const auto& m) { return m.name == name; });
+  };
+  const auto id = named("id") != members->end() ? named("id") : named("task_id");
   if (id == members->end()) return number;
   Json value = Json::parse(id->value.begin(), id->value.end(), nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() || value.is_null() ? Json(number) : value;

@@ -1,6 +1,6 @@
 // Rows of `sluice reward`:
-//   {"id"?, "group"?, "prompt"?, "completion", "completion_tokens"?, and what the reward needs: "answer",
-//   "tests", "gold", "prediction", ...}
+//   {"id"? (or "task_id"), "group"?, "prompt"?, "completion", "completion_tokens"?, and what the reward
+//   needs: "answer", "tests", "gold", "prediction", ...}
 //   ->  {"id", "verdict", "value", "class", "components", "detail", "seconds"}, and of a row that cannot be
 //   judged
 //       "error" and "line"
@@ -19,7 +19,7 @@ namespace sluice::cli {
 
 struct RewardRow {
   size_t line = 0;
-  nlohmann::ordered_json id;  // the line's number where the row tells none
+  nlohmann::ordered_json id;  // the line's number where the row has none
   std::string group;          // empty: none
   absl::Status error;         // why it cannot be judged; the item is empty then
   v1::ScoreItem item;

@@ -44,6 +44,8 @@ TEST(RewardRowTest, ARowWithoutIdHasItsLine) {
   EXPECT_EQ(ParseRewardRow(R"({"completion": ""})", 7, true).id, 7);
   EXPECT_EQ(ParseRewardRow(R"({"completion": "", "id": null})", 7, true).id, 7);
   EXPECT_EQ(ParseRewardRow(R"({"completion": "", "id": 0})", 7, true).id, 0);
+  EXPECT_EQ(ParseRewardRow(R"({"completion": "", "task_id": "HumanEval/0"})", 7, true).id, "HumanEval/0");
+  EXPECT_EQ(ParseRewardRow(R"({"completion": "", "task_id": 1, "id": 2})", 7, true).id, 2);
 }
 
 TEST(RewardRowTest, NamesTheFieldThatIsWrong) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
+#include "core/rl/reward_composition.h"
 #include "core/spec/json_rows.h"
 
 namespace sluice::cli {
@@ -38,16 +39,10 @@ absl::Status CheckResult(const Line& line, const RewardRow& row, const std::stri
 
 }  // namespace
 
-bool ComparesGroups(const RewardSpec& spec) {
-  return std::any_of(spec.components.begin(), spec.components.end(), [](const RewardComponentSpec& c) {
-    return std::holds_alternative<GroupLengthScorerSpec>(c.scorer);
-  });
-}
-
 RowSource::RowSource(std::unique_ptr<LineReader> reader, const RewardSpec& spec)
     : reader_(std::move(reader)),
       needs_completion_(NeedsCompletion(spec)),
-      compares_groups_(ComparesGroups(spec)),
+      compares_groups_(HasGroupTerms(spec)),
       batch_rows_(RunsPrograms(spec) ? kProgramsOfACall : kRowsOfACall) {}
 
 absl::StatusOr<std::unique_ptr<RowSource>> RowSource::Open(const std::string& input, const RewardSpec& spec,

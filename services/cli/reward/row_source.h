@@ -50,7 +50,4 @@ class RowSource {
   absl::flat_hash_set<uint64_t> ended_groups_;  // their hashes
 };
 
-// Whether some component compares the completions of a group.
-bool ComparesGroups(const RewardSpec& spec);
-
 }  // namespace sluice::cli

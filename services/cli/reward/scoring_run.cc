@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "absl/types/span.h"
 #include "core/base/status.h"
+#include "core/rl/reward_composition.h"
 #include "services/wire/reward.h"
 #include "services/wire/types.h"
 
@@ -23,13 +25,45 @@ constexpr int kErrorsShown = 20;
 
 struct PendingBatch {
   std::vector<RewardRow> rows;
-  std::future<absl::StatusOr<std::vector<v1::Verdict>>> verdicts;
+  std::future<absl::StatusOr<std::vector<Verdict>>> verdicts;
 };
 
-v1::Verdict NotInTime(absl::string_view why) {
-  v1::Verdict out;
-  out.set_kind(v1::INFRASTRUCTURE);
-  out.set_detail(absl::StrCat("not judged in time: ", why));
+// In tokens where all rows tell them, else in Unicode characters.
+std::vector<double> LengthsOf(absl::Span<const RewardRow> rows) {
+  const bool tokens = std::all_of(rows.begin(), rows.end(),
+                                  [](const RewardRow& row) { return row.item.completion_tokens() > 0; });
+  std::vector<double> out;
+  for (const RewardRow& row : rows) {
+    const std::string& text = row.item.completion();
+    const auto characters = std::count_if(text.begin(), text.end(),
+                                          [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; });
+    out.push_back(tokens ? row.item.completion_tokens() : static_cast<double>(characters));
+  }
+  return out;
+}
+
+// `rows` is a group, or one row without.
+void CompareGroup(const RewardSpec& spec, absl::Span<const RewardRow> rows, std::vector<Verdict>& verdicts,
+                  size_t first) {
+  std::vector<Verdict*> of_group;
+  for (size_t i = 0; i < rows.size(); ++i) of_group.push_back(&verdicts[first + i]);
+  ApplyGroupTerms(spec, LengthsOf(rows), of_group);
+}
+
+// Fills in what is known only of whole groups; batches have whole groups.
+void CompareGroups(const RewardSpec& spec, const std::vector<RewardRow>& rows,
+                   std::vector<Verdict>& verdicts) {
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    end = begin + 1;
+    while (!rows[begin].group.empty() && end < rows.size() && rows[end].group == rows[begin].group) ++end;
+    CompareGroup(spec, absl::MakeSpan(rows).subspan(begin, end - begin), verdicts, begin);
+  }
+}
+
+Verdict NotInTime(absl::string_view why) {
+  Verdict out;
+  out.kind = VerdictKind::kInfrastructure;
+  out.detail = absl::StrCat("not judged in time: ", why);
   return out;
 }
 
@@ -68,21 +102,22 @@ class Telling {
   int errors_ = 0;
 };
 
-absl::Status Finish(const PendingBatch& batch, const std::vector<v1::Verdict>& verdicts,
-                    const RewardSpec& spec, RowOutput& output, RewardSummary& summary, Telling& telling) {
+absl::Status Finish(const PendingBatch& batch, const std::vector<Verdict>& verdicts, const RewardSpec& spec,
+                    RowOutput& output, RewardSummary& summary, Telling& telling) {
   std::string text;
   for (size_t i = 0; i < batch.rows.size(); ++i) {
     const RewardRow& row = batch.rows[i];
-    const nlohmann::ordered_json result = row.error.ok() ? VerdictRow(spec, row, verdicts[i]) : ErrorRow(row);
+    const v1::Verdict verdict = ToProto(verdicts[i]);
+    const nlohmann::ordered_json result = row.error.ok() ? VerdictRow(spec, row, verdict) : ErrorRow(row);
     absl::StrAppend(&text, result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "\n");
-    row.error.ok() ? summary.Add(row, verdicts[i]) : summary.AddError(row);
+    row.error.ok() ? summary.Add(row, verdict) : summary.AddError(row);
     if (result.contains("error")) telling.BadRow(row.line, result["error"].get<std::string>());
   }
   telling.Progress(summary);
   return output.Write(text);
 }
 
-absl::Status ScoreInOrder(RowSource& source, const BatchScorer& scorer, const RewardSpec& spec,
+absl::Status ScoreInOrder(RowSource& source, const RowScorer& scorer, const RewardSpec& spec,
                           const ScoringOptions& options, const CancelToken& cancel, RowOutput& output,
                           RewardSummary& summary, std::deque<PendingBatch>& pending) {
   Telling telling(options.input_name, source.reader());
@@ -108,8 +143,8 @@ absl::Status ScoreInOrder(RowSource& source, const BatchScorer& scorer, const Re
 
 }  // namespace
 
-BatchScorer::BatchScorer(Peer peer, const RewardSpec& spec, const ScoringOptions& options,
-                         const CancelToken& cancel)
+RowScorer::RowScorer(Peer peer, const RewardSpec& spec, const ScoringOptions& options,
+                     const CancelToken& cancel)
     : peer_(std::move(peer)),
       stub_(v1::RewardService::NewStub(peer_.channel)),
       spec_(spec),
@@ -117,8 +152,8 @@ BatchScorer::BatchScorer(Peer peer, const RewardSpec& spec, const ScoringOptions
       options_(options),
       cancel_(cancel) {}
 
-absl::StatusOr<v1::ScoreResponse> BatchScorer::Call(const v1::ScoreRequest& request,
-                                                    absl::Duration limit) const {
+absl::StatusOr<std::vector<Verdict>> RowScorer::Call(const v1::ScoreRequest& request,
+                                                     absl::Duration limit) const {
   while (true) {
     ClientCall call(peer_, absl::Now() + limit, &cancel_);
     v1::ScoreResponse response;
@@ -132,21 +167,23 @@ absl::StatusOr<v1::ScoreResponse> BatchScorer::Call(const v1::ScoreRequest& requ
       return call.BadResponse(
           absl::StrCat(response.verdicts_size(), " verdicts for ", request.items_size(), " items"));
     }
-    for (const v1::Verdict& verdict : response.verdicts()) {
-      const auto checked = FromProto(verdict);
-      if (!checked.ok()) return call.BadResponse(checked.status().message());
+    std::vector<Verdict> out;
+    for (const v1::Verdict& proto : response.verdicts()) {
+      absl::StatusOr<Verdict> verdict = FromProto(proto);
+      if (!verdict.ok()) return call.BadResponse(verdict.status().message());
+      out.push_back(*std::move(verdict));
     }
-    return response;
+    return out;
   }
 }
 
-absl::Status BatchScorer::Probe() const {
+absl::Status RowScorer::Probe() const {
   v1::ScoreRequest request;
   *request.mutable_spec() = spec_proto_;
   return Call(request, kCallMargin).status();
 }
 
-absl::StatusOr<std::vector<v1::Verdict>> BatchScorer::Score(const std::vector<RewardRow>& rows) const {
+absl::StatusOr<std::vector<Verdict>> RowScorer::Score(const std::vector<RewardRow>& rows) const {
   v1::ScoreRequest request;
   *request.mutable_spec() = spec_proto_;
   for (const RewardRow& row : rows) {
@@ -154,19 +191,20 @@ absl::StatusOr<std::vector<v1::Verdict>> BatchScorer::Score(const std::vector<Re
     *request.add_items() = row.item;
     request.mutable_items()->rbegin()->set_explain(options_.explain);
   }
-  std::vector<v1::Verdict> out(rows.size());
+  std::vector<Verdict> out(rows.size());
   if (request.items().empty()) return out;
-  auto response = Call(request, kCallMargin + request.items_size() * options_.sample_deadline);
-  if (!response.ok() && !absl::IsDeadlineExceeded(response.status())) return response.status();
-  int next = 0;
+  auto judged = Call(request, kCallMargin + request.items_size() * options_.sample_deadline);
+  if (!judged.ok() && !absl::IsDeadlineExceeded(judged.status())) return judged.status();
+  size_t next = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].error.ok()) continue;
-    out[i] = response.ok() ? *response->mutable_verdicts(next++) : NotInTime(response.status().message());
+    out[i] = judged.ok() ? std::move((*judged)[next++]) : NotInTime(judged.status().message());
   }
+  if (HasGroupTerms(spec_)) CompareGroups(spec_, rows, out);
   return out;
 }
 
-absl::Status ScoreRows(RowSource& source, const BatchScorer& scorer, const RewardSpec& spec,
+absl::Status ScoreRows(RowSource& source, const RowScorer& scorer, const RewardSpec& spec,
                        const ScoringOptions& options, const CancelToken& cancel, RowOutput& output,
                        RewardSummary& summary) {
   std::deque<PendingBatch> pending;

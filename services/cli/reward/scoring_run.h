@@ -27,18 +27,19 @@ struct ScoringOptions {
 };
 
 // One reward service. Thread-safe.
-class BatchScorer {
+class RowScorer {
  public:
-  BatchScorer(Peer peer, const RewardSpec& spec, const ScoringOptions& options, const CancelToken& cancel);
+  RowScorer(Peer peer, const RewardSpec& spec, const ScoringOptions& options, const CancelToken& cancel);
 
   // Whether the service takes the spec: INVALID_ARGUMENT and FAILED_PRECONDITION say why not.
   absl::Status Probe() const;
-  // One verdict for each row, also those with an error, whose verdict is empty. Waits while the service's
-  // queue is full. What was not judged in time is INFRASTRUCTURE. CANCELLED by `cancel`.
-  absl::StatusOr<std::vector<v1::Verdict>> Score(const std::vector<RewardRow>& rows) const;
+  // One verdict for each row, also those with an error, whose verdict is empty; group terms are filled in.
+  // Waits while the service's queue is full. What was not judged in time is INFRASTRUCTURE. CANCELLED by
+  // `cancel`.
+  absl::StatusOr<std::vector<Verdict>> Score(const std::vector<RewardRow>& rows) const;
 
  private:
-  absl::StatusOr<v1::ScoreResponse> Call(const v1::ScoreRequest& request, absl::Duration limit) const;
+  absl::StatusOr<std::vector<Verdict>> Call(const v1::ScoreRequest& request, absl::Duration limit) const;
 
   const Peer peer_;
   const std::unique_ptr<v1::RewardService::Stub> stub_;
@@ -49,7 +50,7 @@ class BatchScorer {
 };
 
 // Until the source ends or `cancel` is raised; then what was judged in order is written, and OK is returned.
-absl::Status ScoreRows(RowSource& source, const BatchScorer& scorer, const RewardSpec& spec,
+absl::Status ScoreRows(RowSource& source, const RowScorer& scorer, const RewardSpec& spec,
                        const ScoringOptions& options, const CancelToken& cancel, RowOutput& output,
                        RewardSummary& summary);
 

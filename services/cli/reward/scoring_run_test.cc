@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
+#include "core/rl/reward_composition.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/adapters/reward_adapter.h"
@@ -52,7 +53,7 @@ class ScoringRunTest : public ::testing::Test {
     }
     resumed_ = done.rows;
     SLUICE_ASSIGN_OR_RETURN(const auto output, RowOutput::Open(output_, done.bytes));
-    const BatchScorer scorer(server_.peer(), spec_, options_, cancel_);
+    const RowScorer scorer(server_.peer(), spec_, options_, cancel_);
     return ScoreRows(*source, scorer, spec_, options_, cancel_, *output, summary_);
   }
 
@@ -184,6 +185,25 @@ class GroupsTest : public ScoringRunTest {
   std::vector<RewardRow> rows_;
   int errors_ = 0;
 };
+
+TEST_F(GroupsTest, AreComparedWhenTheyAreWhole) {
+  judge_ = [this](const ScoreItem& item) {
+    return Compose(spec_, {RightWhenEqual(item).components[0], PendingGroupTerm(spec_.components[1])});
+  };
+  const auto row = [](const char* completion, const char* answer, const char* group) {
+    return json{{"completion", completion}, {"answer", answer}, {"group", group}}.dump() + "\n";
+  };
+  ASSERT_TRUE(Run(row("1", "1", "a") + row("111", "111", "a") + row("\u00e9\u00e9", "\u00e9\u00e9", "a") +
+                  row("1", "2", "a") + row("1", "1", "b"))
+                  .ok());
+  std::vector<double> terms, values;
+  for (const json& out : Output()) {
+    terms.push_back(out["components"][1]["value"]);
+    values.push_back(out["value"]);
+  }
+  EXPECT_THAT(terms, ElementsAre(0.5, -0.5, 0, 0, 0));
+  EXPECT_THAT(values, ElementsAre(1.5, 0.5, 1, 0, 1));
+}
 
 TEST_F(GroupsTest, AreNeverSplit) {
   EXPECT_THAT(Batches(Group("a", 60) + Group("b", 60) + Group("c", 3)), ElementsAre(120, 3));

@@ -66,8 +66,9 @@ TEST(SpecFileTest, ComponentsARewardAndAJobSayTheSame) {
 
 TEST(SpecFileTest, MistakesHavePlaceAndField) {
   EXPECT_THAT(Mistake("math {\n  mod: PAIR }"), StartsWith("s:2:6: MathScorer has no field \"mod\""));
-  EXPECT_THAT(Mistake("math { mode: PARE }"), StartsWith("s:1:14: "));
-  EXPECT_THAT(Mistake("math {} regex { pattern: \"x\" }"), StartsWith("s:1:9: "));
+  EXPECT_THAT(Mistake("math { mode: PARE }"),
+              StartsWith("s:1:19: MathScorer has no mode PARE; it may be COMPLETION, PAIR"));
+  EXPECT_THAT(Mistake("math {} regex { pattern: \"x\" }"), StartsWith("s:1:15: "));
   EXPECT_THAT(Mistake("maths {}"),
               StartsWith("s:1:1: \"maths\" is no part of a reward; did you mean \"math\"?"));
   EXPECT_THAT(Mistake(""), StartsWith("s:1:1: no reward is given"));
@@ -82,7 +83,7 @@ TEST(SpecFileTest, MistakesHavePlaceAndField) {
   EXPECT_THAT(Mistake("name: \"j\" stop { steps: 1 }"), HasSubstr("reward.component: at least one"));
   EXPECT_THAT(Mistake("code { tests: STDIO }"), StartsWith("s:1:1: code.language: "));
   EXPECT_THAT(Mistake("component { name: \"g\" group_length { correct_by: \"no\" } }"),
-              StartsWith("s:1:37: component[0].group_length.correct_by: "));
+              StartsWith("s:1:38: component[0].group_length.correct_by: "));
 }
 
 TEST(SpecFileTest, MistakesInJsonHaveAPlaceToo) {

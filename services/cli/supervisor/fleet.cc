@@ -44,6 +44,10 @@ std::vector<std::string> CommandOf(const FleetMember& member, const StartContext
   if (member.role == "rollout" || member.role == "learner") add("--threads", absl::StrCat(context.threads));
   if (member.role == "rollout") add("--device", context.device);
   if (member.role == "rollout" && !context.http_port.empty()) add("--http-port", context.http_port);
+  if (member.role == "reward") {
+    for (const std::string& scorer : context.scorers) add("--scorer", scorer);
+    if (context.allow_weaker_sandbox) argv.push_back("--allow-weaker-sandbox");
+  }
   if (member.role == "learner") {
     add("--rank", absl::StrCat(member.index));
     add("--world", absl::StrCat(context.world));

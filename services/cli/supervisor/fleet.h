@@ -11,6 +11,8 @@ struct FleetShape {
   int threads = 0;             // of each rollout worker and learner rank; 0: the machine's, shared out
   std::string device = "cpu";  // of the rollout workers
   bool http = false;           // rollout workers serve the OpenAI API, each on a port of its own
+  std::vector<std::string> scorers = {};  // NAME=HOST:PORT, the other reward services that reward workers ask
+  bool allow_weaker_sandbox = false;      // of the reward workers
   friend bool operator==(const FleetShape&, const FleetShape&) = default;
 };
 
@@ -39,8 +41,10 @@ struct StartContext {
   int world = 1;            // learner ranks
   int64_t gang_epoch = 0;
   int threads = 1;
-  std::string device = "cpu";  // of a rollout worker
-  std::string http_port;       // of a rollout worker; empty: no HTTP
+  std::string device = "cpu";             // of a rollout worker
+  std::string http_port;                  // of a rollout worker; empty: no HTTP
+  std::vector<std::string> scorers = {};  // of a reward worker
+  bool allow_weaker_sandbox = false;      // of a reward worker
 };
 std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context);
 

@@ -57,6 +57,16 @@ TEST(FleetTest, GivesDeviceAndHttpPortToRolloutWorkersOnly) {
   EXPECT_THAT(CommandOf({"reward", 0, "reward-0"}, context), Not(Contains("--http-port")));
 }
 
+TEST(FleetTest, GivesRewardWorkersTheirScorers) {
+  StartContext context = Context();
+  EXPECT_THAT(CommandOf({"reward", 0, "reward-0"}, context), Not(Contains("--allow-weaker-sandbox")));
+  context.scorers = {"a=127.0.0.1:1", "b=127.0.0.1:2"};
+  context.allow_weaker_sandbox = true;
+  EXPECT_THAT(CommandOf({"reward", 0, "reward-0"}, context),
+              IsSupersetOf({"--scorer", "a=127.0.0.1:1", "b=127.0.0.1:2", "--allow-weaker-sandbox"}));
+  EXPECT_THAT(CommandOf({"rollout", 0, "rollout-0"}, context), Not(Contains("--scorer")));
+}
+
 TEST(FleetTest, GivesTheCoordinatorNoCoordinator) {
   const auto argv = CommandOf({"coordinator", 0, "coordinator"}, Context());
   EXPECT_THAT(argv, Not(Contains("--coordinator")));

@@ -202,6 +202,8 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   context.gang_epoch = gang_epoch_;
   context.threads = ThreadsPerProcess(options_.shape, options_.cores);
   context.device = options_.shape.device;
+  context.scorers = options_.shape.scorers;
+  context.allow_weaker_sandbox = options_.shape.allow_weaker_sandbox;
   if (options_.shape.http) context.http_port = "0";
   context.coordinator = Find("coordinator")->address.grpc;
   context.rendezvous = Find("learner-0") ? Find("learner-0")->address.grpc : "";

@@ -57,6 +57,8 @@ absl::Status UpProcess::Spawn() {
                                    "--device",
                                    shape_.device};
   if (shape_.http) argv.push_back("--http");
+  for (const std::string& scorer : shape_.scorers) argv.insert(argv.end(), {"--scorer", scorer});
+  if (shape_.allow_weaker_sandbox) argv.push_back("--allow-weaker-sandbox");
   if (shape_.threads > 0) argv.insert(argv.end(), {"--threads", absl::StrCat(shape_.threads)});
   SLUICE_ASSIGN_OR_RETURN(pid_, cli::Spawn({argv, log(), /*new_session=*/true, die_with_parent_}));
   return absl::OkStatus();
