@@ -58,7 +58,8 @@ jail::RunOrder MakeOrder(const RunRequest& request, size_t payload_bytes, const 
   order.stack_bytes = std::min(kMaxStack, std::max(int64_t{8} << 20, limits.memory_bytes / 2));
   order.files = static_cast<uint32_t>(limits.files);
   order.open_files = static_cast<uint32_t>(limits.open_files);
-  order.processes = static_cast<uint32_t>(limits.processes);
+  // The group's limit is met first, for it is the one that is counted.
+  order.processes = static_cast<uint32_t>(limits.processes) + (groups->Has(CgroupController::kPids) ? 8 : 0);
   // Where no control group counts, the process's own limits stand in.
   if (!groups->Has(CgroupController::kMemory)) order.address_space_bytes = limits.memory_bytes;
   if (!groups->Has(CgroupController::kCpu)) order.cpu_seconds = 1 + absl::ToInt64Seconds(limits.cpu);

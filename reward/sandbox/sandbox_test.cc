@@ -42,6 +42,10 @@ class SandboxTest : public ::testing::Test {
 };
 Sandbox* SandboxTest::sandbox_ = nullptr;
 
+TEST_F(SandboxTest, HoldsEveryProperty) {
+  for (const SandboxProperty& p : sandbox_->properties()) EXPECT_TRUE(p.holds) << p.name << ": " << p.remedy;
+}
+
 TEST_F(SandboxTest, RunsPythonWithInputAndOutput) {
   const RunResult r = Python("print(int(input()) + 1)\nimport sys\nprint('e', file=sys.stderr)", "41\n");
   EXPECT_EQ(r.end, RunEnd::kExited) << r.error << r.error_output;

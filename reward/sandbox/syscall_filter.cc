@@ -127,8 +127,8 @@ constexpr const char* kKilled[] = {"acct",
 constexpr const char* kRefused[] = {  // EACCES: there, but not for the program
     "accept", "accept4", "bind", "capset", "connect", "listen", "setgroups", "setsockopt", "socket"};
 
-constexpr uint64_t kNamespaceFlags = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
-                                     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | 0x80 /* CLONE_NEWTIME */;
+constexpr uint64_t kNamespaceFlags =
+    CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr uint64_t kLow = 0xffffffff;  // the kernel reads these arguments as 32-bit numbers
 
 class Filter {
@@ -162,8 +162,12 @@ void AddNumbered(Filter& filter, const char* name, unsigned argument, std::initi
 
 void AddConditional(Filter& filter) {
   // Threads and processes, but no namespace. clone3 hides its flags in memory; ENOSYS makes libc use clone.
-  filter.Add(SCMP_ACT_ALLOW, "clone",
-             {SCMP_CMP(0, SCMP_CMP_MASKED_EQ, kNamespaceFlags & ~uint64_t{0x80}, 0)});
+  filter.Add(SCMP_ACT_ALLOW, "clone", {SCMP_CMP(0, SCMP_CMP_MASKED_EQ, kNamespaceFlags, 0)});
+  for (uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1) {
+    if (flag & kNamespaceFlags) {
+      filter.Add(SCMP_ACT_KILL_PROCESS, "clone", {SCMP_CMP(0, SCMP_CMP_MASKED_EQ, flag, flag)});
+    }
+  }
   AddNumbered(filter, "socketpair", 0, {AF_UNIX});
   // Not TIOCSTI, TIOCLINUX nor what else devices understand.
   AddNumbered(filter, "ioctl", 1, {TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX});

@@ -60,7 +60,8 @@ def become_main(source):
     except SystemExit as end:
         code = exit_code(end.code)
     except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__.tb_next if error.__traceback__ else None)
+        trace = error.__traceback__.tb_next  # without the frame of this function
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
     end_process(main, code)
 
 
