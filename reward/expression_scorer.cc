@@ -52,7 +52,7 @@ absl::StatusOr<Task> ReadTask(const ScoreItem& item) {
 
 ItemJudgement ExpressionItemScorer::Judge(const ScoreItem& item) const {
   absl::StatusOr<Task> task = ReadTask(item);
-  if (!task.ok()) return Undecided(std::string(task.status().message()));
+  if (!task.ok()) return InvalidRow(std::string(task.status().message()));
   std::string written = Quotation(absl::StripAsciiWhitespace(item.completion));
   absl::StatusOr<ExpressionResult> result = EvaluateExpression(item.completion);
   if (!result.ok()) return Wrong(absl::StrCat(written, ": ", result.status().message()));

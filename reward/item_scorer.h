@@ -55,6 +55,10 @@ class BatchScorer {
 inline ItemJudgement Correct(std::string detail) { return {VerdictKind::kCorrect, 1, std::move(detail)}; }
 inline ItemJudgement Wrong(std::string detail) { return {VerdictKind::kWrong, 0, std::move(detail)}; }
 inline ItemJudgement Undecided(std::string detail) { return {VerdictKind::kUndecided, 0, std::move(detail)}; }
+// The row lacks what the scorer needs, or it cannot be read. The detail names the field.
+inline ItemJudgement InvalidRow(std::string detail) {
+  return {VerdictKind::kUndecided, 0, std::move(detail), "invalid_row"};
+}
 inline ItemJudgement Infrastructure(std::string detail) {
   return {VerdictKind::kInfrastructure, 0, std::move(detail)};
 }

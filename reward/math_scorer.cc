@@ -8,7 +8,7 @@ namespace sluice {
 
 ItemJudgement MathItemScorer::Judge(const ScoreItem& item) const {
   auto field = item.fields.find("answer");
-  if (field == item.fields.end()) return Undecided("the prompt has no field \"answer\"");
+  if (field == item.fields.end()) return InvalidRow("the prompt has no field \"answer\"");
   Answer gold = ReadGold(field->second);
   if (gold.reading.state == NumberReading::kTooLarge) {
     return Undecided(absl::StrCat("the prompt's answer has more than ", kMaxDigits, " digits"));

@@ -121,12 +121,12 @@ absl::StatusOr<std::unique_ptr<ItemScorer>> CodeItemScorer::Create(const CodeSco
 
 ItemJudgement CodeItemScorer::Judge(const ScoreItem& item) const {
   auto tests = ReadTests(spec_, item);
-  if (!tests.ok()) return Undecided(std::string(tests.status().message()));
+  if (!tests.ok()) return InvalidRow(std::string(tests.status().message()));
   std::string checker;
   if (spec_.comparison == CodeComparison::kChecker) {
     auto field = item.fields.find("checker");
     if (field == item.fields.end()) {
-      return Undecided("field \"checker\" is missing: the source of a Python program is expected");
+      return InvalidRow("field \"checker\" is missing: the source of a Python program is expected");
     }
     checker = field->second;
   }
