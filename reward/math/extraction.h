@@ -10,6 +10,7 @@ namespace sluice::math {
 enum class ExtractionRule {
   kNone,
   kBoxed,
+  kAnswerTag,  // <answer>...</answer>
   kFinalAnswer,
   kHashes,
   kAnswerIs,

@@ -1,0 +1,194 @@
+#include "reward/math/box.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "reward/math/number_lexer.h"
+
+namespace sluice::math {
+namespace {
+
+using absl::string_view;
+
+constexpr std::array<string_view, 3> kCommands = {"\\boxed", "\\fbox", "\\framebox"};
+constexpr size_t kMaxJoined = 8;  // boxes that make one answer
+
+// From the backslash of the command to behind the closing brace, and the content.
+struct Span {
+  size_t begin = 0, end = 0;
+  size_t content_begin = 0, content_end = 0;
+};
+
+size_t CommandLength(string_view text, size_t i) {
+  for (string_view command : kCommands) {
+    if (absl::StartsWith(text.substr(i), command) && !IsLetter(At(text, i + command.size())))
+      return command.size();
+  }
+  return 0;
+}
+
+// The content of "\boxed 5", "\boxed\frac{1}{2}": up to a blank, a dollar or a closing brace of its own.
+Span WithoutBraces(string_view text, size_t begin, size_t i) {
+  size_t end = i;
+  for (int open = 0; end < text.size(); ++end) {
+    char c = text[end];
+    if (c == '{') ++open;
+    if (c == '}' && --open < 0) break;
+    if (open == 0 && (IsBlank(c) || c == '$' || absl::StartsWith(text.substr(end), "\\)") ||
+                      absl::StartsWith(text.substr(end), "\\]"))) {
+      break;
+    }
+  }
+  return {begin, end, i, end};
+}
+
+// Where the last few boxes begin; the end of the text if there is none.
+size_t FirstOfLastCommands(string_view text) {
+  size_t first = text.size();
+  for (string_view command : kCommands) {
+    size_t at = text.size();
+    for (size_t count = 0; count < 2 * kMaxJoined && at > 0; ++count) {
+      size_t found = text.substr(0, at).rfind(command);
+      if (found == string_view::npos) break;
+      at = found;
+      first = std::min(first, at);
+    }
+  }
+  return first;
+}
+
+// Finds the last boxes.
+class Scan {
+ public:
+  explicit Scan(string_view text) : text_(text) {}
+
+  void Run() {
+    for (size_t i = FirstOfLastCommands(text_); i < text_.size(); ++i) {
+      char c = text_[i];
+      if (c == '\\') {
+        size_t length = CommandLength(text_, i);
+        if (length == 0) {
+          ++i;  // an escaped character, for example \{
+          continue;
+        }
+        i = Command(i, i + length) - 1;
+      } else if (c == '{') {
+        open_.push_back({i, nullptr});
+      } else if (c == '}' && !open_.empty()) {
+        if (open_.back().command != nullptr) Close(i);
+        open_.pop_back();
+      }
+    }
+  }
+
+  const std::vector<Span>& complete() const { return complete_; }
+  std::optional<Span> unclosed() const { return unclosed_; }
+
+ private:
+  struct Open {
+    size_t at;
+    const char* command;  // of a box's brace; else null
+  };
+
+  // Returns where to go on.
+  size_t Command(size_t begin, size_t i) {
+    while (IsBlank(At(text_, i))) ++i;
+    if (At(text_, i) == '{') {
+      open_.push_back({i, text_.data() + begin});
+      unclosed_ = Span{begin, text_.size(), i + 1, text_.size()};
+      return i + 1;
+    }
+    Span span = WithoutBraces(text_, begin, i);
+    if (span.content_end > span.content_begin) Keep(span);
+    return std::max(i, begin + 1);
+  }
+
+  void Close(size_t at) {
+    size_t brace = open_.back().at;
+    Keep({static_cast<size_t>(open_.back().command - text_.data()), at + 1, brace + 1, at});
+  }
+
+  // A box around the last ones takes their place only as far as it begins later.
+  void Keep(const Span& span) {
+    if (!complete_.empty() && span.begin < complete_.back().begin) return;
+    if (complete_.size() == kMaxJoined) complete_.erase(complete_.begin());
+    complete_.push_back(span);
+  }
+
+  string_view text_;
+  std::vector<Open> open_;
+  std::vector<Span> complete_;  // by where they begin
+  std::optional<Span> unclosed_;
+};
+
+// Whether `between` two boxes makes them one answer; `word` is then "or" or empty.
+bool Joins(string_view between, string_view* word) {
+  bool joint = false;
+  *word = {};
+  for (size_t i = 0; i < between.size(); ++i) {
+    char c = between[i];
+    if (c == ',' || c == ';') {
+      joint = true;
+    } else if (absl::StartsWith(between.substr(i), "and") || absl::StartsWith(between.substr(i), "or")) {
+      bool either = c == 'o';
+      if (either) *word = "or";
+      joint = true;
+      i += either ? 1 : 2;
+      if (IsLetter(At(between, i + 1))) return false;
+    } else if (absl::StartsWith(between.substr(i), "\\text{")) {
+      i += 5;
+    } else if (c == '\\' &&
+               (At(between, i + 1) == ')' || At(between, i + 1) == '(' || At(between, i + 1) == ' ' ||
+                At(between, i + 1) == ',' || At(between, i + 1) == ';')) {
+      ++i;
+    } else if (!IsBlank(c) && c != '$' && c != '*' && c != '}') {
+      return false;
+    }
+  }
+  return joint;
+}
+
+Box Joined(string_view text, const std::vector<Span>& spans) {
+  size_t first = spans.size() - 1;
+  bool either = false;
+  for (; first > 0; --first) {
+    const Span &left = spans[first - 1], &right = spans[first];
+    string_view word;
+    if (right.begin < left.end || right.begin - left.end > 48) break;
+    if (!Joins(text.substr(left.end, right.begin - left.end), &word)) break;
+    either = either || !word.empty();
+  }
+  Box box;
+  box.offset = spans[first].content_begin;
+  auto content = [&](size_t i) {
+    return text.substr(spans[i].content_begin, spans[i].content_end - spans[i].content_begin);
+  };
+  for (size_t i = first; i < spans.size(); ++i) {
+    if (i > first && content(i) == content(i - 1)) continue;
+    absl::StrAppend(&box.text, i > first ? (either ? " or " : ", ") : "", content(i));
+  }
+  return box;
+}
+
+// What an open box may hold: up to the end of the formula, the line or a sentence.
+Box LeftOpen(string_view text, const Span& span) {
+  string_view content = text.substr(span.content_begin, 4096);
+  size_t end = std::min({content.find('$'), content.find('\n'), content.find("\\]"), content.find("\\)")});
+  content = content.substr(0, end);
+  return {std::string(content), span.content_begin};
+}
+
+}  // namespace
+
+std::optional<Box> LastBox(string_view text) {
+  Scan scan(text);
+  scan.Run();
+  if (!scan.complete().empty()) return Joined(text, scan.complete());
+  if (scan.unclosed()) return LeftOpen(text, *scan.unclosed());
+  return std::nullopt;
+}
+
+}  // namespace sluice::math
