@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "reward/math/ball.h"
+#include "reward/math/build.h"
 #include "reward/math/zero_bound.h"
 
 namespace sluice::math {
@@ -49,31 +50,8 @@ Sign SignOf(const Expression& constant, int max_precision_bits, Work& work) {
   }
 }
 
-Expression Number(mpq_class value) {
-  Expression e;
-  e.kind = Kind::kNumber;
-  e.number = std::move(value);
-  return e;
+Expression Difference(Expression a, Expression b) {
+  return NodeOf(Kind::kSum, std::move(a), Negated(std::move(b)));
 }
-
-namespace {
-
-Expression Pair(Kind kind, Expression a, Expression b) {
-  Expression e;
-  e.kind = kind;
-  e.args.reserve(2);
-  e.args.push_back(std::move(a));
-  e.args.push_back(std::move(b));
-  return e;
-}
-
-}  // namespace
-
-Expression SumOf(Expression a, Expression b) { return Pair(Kind::kSum, std::move(a), std::move(b)); }
-Expression ProductOf(Expression a, Expression b) { return Pair(Kind::kProduct, std::move(a), std::move(b)); }
-Expression PowerOf(Expression base, mpq_class exponent) {
-  return Pair(Kind::kPower, std::move(base), Number(std::move(exponent)));
-}
-Expression Difference(const Expression& a, const Expression& b) { return SumOf(a, ProductOf(Number(-1), b)); }
 
 }  // namespace sluice::math

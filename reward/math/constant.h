@@ -19,10 +19,7 @@ enum class Sign {
 
 Sign SignOf(const Expression& constant, int max_precision_bits, Work& work);
 
-Expression Number(mpq_class value);
-Expression SumOf(Expression a, Expression b);
-Expression ProductOf(Expression a, Expression b);
-Expression PowerOf(Expression base, mpq_class exponent);
-Expression Difference(const Expression& a, const Expression& b);
+// a - b.
+Expression Difference(Expression a, Expression b);
 
 }  // namespace sluice::math

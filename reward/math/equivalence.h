@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "reward/math/expression.h"
 
 namespace sluice::math {
@@ -21,7 +20,9 @@ struct Decision {
 
 struct EquivalenceOptions {
   int max_precision_bits = 4096;
-  bool strict = false;  // the auditor's: no leniency of notation (units dropped, percent, lists as sets)
+  bool strict = false;  // the auditor's: no leniency of notation (units dropped, percent, lists as sets), and
+                        // values decided by evaluation before normal forms
+  bool explain = false;  // fills Decision::gold and prediction
 };
 
 // Not symmetric where symmetry would pay for echoing the question or for hedging: an inequality that is asked

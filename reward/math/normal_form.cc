@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "reward/math/ball.h"
+#include "reward/math/build.h"
 #include "reward/math/radical.h"
 #include "reward/math/rational_value.h"
 
@@ -35,7 +36,7 @@ class Normalizer {
       case Kind::kFunction:
         return Function(e);
       default:
-        work_.Exceed("no value");
+        work_.Exceed(kNoValue);
         return std::nullopt;
     }
   }
@@ -58,7 +59,7 @@ class Normalizer {
     if (name == "e") return Whole(ring_.PowerOf(Ring::kE, {1, 1}));
     if (name == "i") return Imaginary();
     if (name == "infinity") {
-      work_.Exceed("no value");
+      work_.Exceed(kNoValue);
       return std::nullopt;
     }
     return Whole(ring_.PowerOf(ring_.Symbol(name), {1, 1}));
@@ -112,25 +113,42 @@ class Normalizer {
     }
     using Unary = Maybe (Normalizer::*)(const Fraction&);
     using Binary = Maybe (Normalizer::*)(const Fraction&, const Fraction&);
-    static const auto* const kUnary = new absl::flat_hash_map<absl::string_view, Unary>{
-        {"exp", &Normalizer::Exp},         {"ln", &Normalizer::Ln},
-        {"log", &Normalizer::Lg},          {"lg", &Normalizer::Lg},
-        {"sin", &Normalizer::Sin},         {"cos", &Normalizer::Cos},
-        {"tan", &Normalizer::Tan},         {"cot", &Normalizer::Cot},
-        {"sec", &Normalizer::Sec},         {"csc", &Normalizer::Csc},
-        {"sinh", &Normalizer::Sinh},       {"cosh", &Normalizer::Cosh},
-        {"tanh", &Normalizer::Tanh},       {"coth", &Normalizer::Coth},
-        {"sech", &Normalizer::Sech},       {"csch", &Normalizer::Csch},
-        {"arcsin", &Normalizer::Arcsin},   {"arccos", &Normalizer::Arccos},
-        {"arctan", &Normalizer::Arctan},   {"arccot", &Normalizer::Arccot},
-        {"arcsec", &Normalizer::Arcsec},   {"arccsc", &Normalizer::Arccsc},
-        {"arcsinh", &Normalizer::Arcsinh}, {"arccosh", &Normalizer::Arccosh},
-        {"arctanh", &Normalizer::Arctanh}, {"abs", &Normalizer::Abs},
-        {"sgn", &Normalizer::Sgn},         {"floor", &Normalizer::Floor},
-        {"ceil", &Normalizer::Ceil},       {"Re", &Normalizer::Re},
-        {"Im", &Normalizer::Im},           {"factorial", &Normalizer::Factorial}};
+    static const auto* const kUnary =
+        new absl::flat_hash_map<absl::string_view, Unary>{{"exp", &Normalizer::Exp},
+                                                          {"ln", &Normalizer::Ln},
+                                                          {"log", &Normalizer::Lg},
+                                                          {"lg", &Normalizer::Lg},
+                                                          {"sin", &Normalizer::Sin},
+                                                          {"cos", &Normalizer::Cos},
+                                                          {"tan", &Normalizer::Tan},
+                                                          {"cot", &Normalizer::Cot},
+                                                          {"sec", &Normalizer::Sec},
+                                                          {"csc", &Normalizer::Csc},
+                                                          {"sinh", &Normalizer::Sinh},
+                                                          {"cosh", &Normalizer::Cosh},
+                                                          {"tanh", &Normalizer::Tanh},
+                                                          {"coth", &Normalizer::Coth},
+                                                          {"sech", &Normalizer::Sech},
+                                                          {"csch", &Normalizer::Csch},
+                                                          {"arcsin", &Normalizer::Arcsin},
+                                                          {"arccos", &Normalizer::Arccos},
+                                                          {"arctan", &Normalizer::Arctan},
+                                                          {"arccot", &Normalizer::Arccot},
+                                                          {"arcsec", &Normalizer::Arcsec},
+                                                          {"arccsc", &Normalizer::Arccsc},
+                                                          {"arcsinh", &Normalizer::Arcsinh},
+                                                          {"arccosh", &Normalizer::Arccosh},
+                                                          {"arctanh", &Normalizer::Arctanh},
+                                                          {"abs", &Normalizer::Abs},
+                                                          {"sgn", &Normalizer::Sgn},
+                                                          {"floor", &Normalizer::Floor},
+                                                          {"ceil", &Normalizer::Ceil},
+                                                          {"Re", &Normalizer::Re},
+                                                          {"Im", &Normalizer::Im},
+                                                          {"conjugate", &Normalizer::ConjugateFunction},
+                                                          {"factorial", &Normalizer::Factorial}};
     static const auto* const kBinary = new absl::flat_hash_map<absl::string_view, Binary>{
-        {"log", &Normalizer::Log}, {"binomial", &Normalizer::Binomial}};
+        {"log", &Normalizer::Log}, {"mod", &Normalizer::Mod}, {"binomial", &Normalizer::Binomial}};
     if (args.size() == 1) {
       if (auto f = kUnary->find(e.name); f != kUnary->end()) return (this->*f->second)(args[0]);
     } else if (args.size() == 2) {
@@ -229,7 +247,7 @@ class Normalizer {
     if (!ring_.IsClosed(x)) return std::nullopt;
     Expression argument = ring_.ToExpression(x);
     Ball ball;
-    if (EvaluateBall(Called(name, argument), {}, work_, ball) != BallState::kValue || !ball.IsReal()) {
+    if (EvaluateBall(Applied(name, argument), {}, work_, ball) != BallState::kValue || !ball.IsReal()) {
       return std::nullopt;
     }
     double turn = arf_get_d(arb_midref(ball.real()), ARF_RND_NEAR) / M_PI;
@@ -238,25 +256,11 @@ class Normalizer {
       if (!(std::fabs(scaled - std::round(scaled)) < 1e-9)) continue;
       mpq_class candidate(static_cast<long>(std::round(scaled)), denominator);
       candidate.canonicalize();
-      Expression angle = ProductOf(Number(candidate), NamedSymbol("pi"));
-      bool proved = math::SignOf(Difference(Called(inverse, angle), argument), 1024, work_) == Sign::kZero;
+      Expression angle = NodeOf(Kind::kProduct, NumberOf(candidate), SymbolOf("pi"));
+      bool proved = math::SignOf(Difference(Applied(inverse, angle), argument), 1024, work_) == Sign::kZero;
       return proved ? std::optional<mpq_class>(candidate) : std::nullopt;
     }
     return std::nullopt;
-  }
-
-  static Expression Called(const char* name, Expression arg) {
-    Expression e;
-    e.kind = Kind::kFunction;
-    e.name = name;
-    e.args.push_back(std::move(arg));
-    return e;
-  }
-  static Expression NamedSymbol(const char* name) {
-    Expression e;
-    e.kind = Kind::kSymbol;
-    e.name = name;
-    return e;
   }
 
   Maybe Arcsin(const Fraction& x) { return Arc("arcsin", "sin", x); }
@@ -295,6 +299,11 @@ class Normalizer {
     if (!above || !below || below->empty()) return std::nullopt;
     return ring_.Divide(*std::move(above), *std::move(below));
   }
+  Maybe ConjugateFunction(const Fraction& x) {
+    Maybe out =
+        ring_.IsClosed(x) ? ConjugateOf(x) : std::nullopt;  // a free variable may stand for any number
+    return out ? out : Opaque("conjugate", {x});
+  }
   Maybe Abs(const Fraction& x) {
     Sign sign = SignOfFraction(x);
     if (sign == Sign::kZero) return Constant(0);
@@ -305,12 +314,12 @@ class Normalizer {
     return Raise(ring_, Times(x, *conjugate), {1, 2});
   }
   Maybe Re(const Fraction& x) {
-    Maybe conjugate = ConjugateOf(x);
+    Maybe conjugate = ring_.IsClosed(x) ? ConjugateOf(x) : std::nullopt;
     if (!conjugate) return Opaque("Re", {x});
     return Times(Plus(x, *conjugate), Constant(mpq_class(1, 2)));
   }
   Maybe Im(const Fraction& x) {
-    Maybe conjugate = ConjugateOf(x);
+    Maybe conjugate = ring_.IsClosed(x) ? ConjugateOf(x) : std::nullopt;
     if (!conjugate) return Opaque("Im", {x});
     return Times(Times(Minus(*conjugate, x), Imaginary()), Constant(mpq_class(1, 2)));
   }
@@ -323,7 +332,7 @@ class Normalizer {
 
   // `name` is floor or ceil.
   Maybe Rounded(const char* name, const Fraction& x) {
-    Expression call = Called(name, ring_.ToExpression(x));
+    Expression call = Applied(name, ring_.ToExpression(x));
     if (std::optional<mpq_class> rational = RationalValue(call, work_)) return Constant(*rational);
     if (!ring_.IsClosed(x)) return Opaque(name, {x});
     Ball ball;
@@ -353,6 +362,16 @@ class Normalizer {
     for (int k = 1; out && k <= shift; ++k) out = Times(*out, Plus(base, Constant(k)));
     for (int k = 0; out && k > shift; --k) out = Over(*out, Plus(base, Constant(k)));
     return out;
+  }
+
+  // A residue class: its least representative with the modulus.
+  Maybe Mod(const Fraction& x, const Fraction& modulus) {
+    std::optional<mpq_class> n = AsRational(x), m = AsRational(modulus);
+    bool whole = n && m && n->get_den() == 1 && m->get_den() == 1 && *m > 0;
+    if (!whole) return Opaque("mod", {x, modulus});
+    mpz_class least;
+    mpz_fdiv_r(least.get_mpz_t(), n->get_num_mpz_t(), m->get_num_mpz_t());
+    return Opaque("mod", {Constant(least), modulus});
   }
 
   Maybe Binomial(const Fraction& n, const Fraction& k) {

@@ -9,6 +9,9 @@
 
 namespace sluice::math {
 
+// The limit that an expression exceeds which is no scalar.
+inline constexpr char kNoValue[] = "no value";
+
 // Nothing: not defined while the ring's work is ok(), else past the limit that it names ("no value" for what
 // is no scalar).
 std::optional<Fraction> NormalForm(const Expression& expression, Ring& ring);

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "reward/math/build.h"
 #include "reward/math/constant.h"
 
 namespace sluice::math {
@@ -75,13 +76,13 @@ bool IsIndependent(const Ring& ring, const Polynomial& p) {
 bool IsZeroOfLogarithms(Ring& ring, const Polynomial& p, int bits) {
   mpz_class scale = 1;
   for (const Term& t : p) scale = lcm(scale, t.coefficient.get_den());
-  Expression product = Number(1);
+  Expression product = NumberOf(1);
   for (const Term& t : p) {
     if (t.monomial.size() != 1 || t.monomial[0].exponent != Exponent{1, 1}) return false;
     const Generator& g = ring.generator(t.monomial[0].generator);
     Expression argument;
     if (g.kind == GeneratorKind::kLogarithm) {
-      argument = Number(mpq_class(g.prime));
+      argument = NumberOf(mpq_class(g.prime));
     } else if (g.kind == GeneratorKind::kFunction && g.name == "ln") {
       argument = ring.ToExpression(g.args[0]);
     } else {
@@ -89,9 +90,10 @@ bool IsZeroOfLogarithms(Ring& ring, const Polynomial& p, int bits) {
     }
     mpq_class power = t.coefficient * scale;
     if (abs(power) > 64 || SignOf(argument, bits, ring.work()) != Sign::kPositive) return false;
-    product = ProductOf(std::move(product), PowerOf(std::move(argument), power));
+    Expression factor = NodeOf(Kind::kPower, std::move(argument), NumberOf(power));
+    product = NodeOf(Kind::kProduct, std::move(product), std::move(factor));
   }
-  return SignOf(Difference(product, Number(1)), bits, ring.work()) == Sign::kZero;
+  return SignOf(Difference(std::move(product), NumberOf(1)), bits, ring.work()) == Sign::kZero;
 }
 
 ZeroDecision DecideClosed(Ring& ring, const Polynomial& p, int bits) {

@@ -55,11 +55,6 @@ Maybe OfTwo(const std::string& name, const mpq_class& x, const mpq_class& y, Wor
   if (!IsInteger(x) || !IsInteger(y)) return std::nullopt;
   if (name == "gcd") return mpq_class(gcd(x.get_num(), y.get_num()));
   if (name == "lcm") return mpq_class(lcm(x.get_num(), y.get_num()));
-  if (name == "mod" && y > 0) {
-    mpz_class out;
-    mpz_fdiv_r(out.get_mpz_t(), x.get_num_mpz_t(), y.get_num_mpz_t());
-    return mpq_class(out);
-  }
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reward/math/build.h"
 #include "reward/math/rational_value.h"
 
 namespace sluice::math {
@@ -348,39 +349,15 @@ bool Ring::IsPositive(const Monomial& monomial) const {
 
 namespace {
 
-Expression Named(Kind kind, std::string name) {
-  Expression e;
-  e.kind = kind;
-  e.name = std::move(name);
-  return e;
-}
-
-Expression Call(const char* name, Expression arg) {
-  Expression e = Named(Kind::kFunction, name);
-  e.args.push_back(std::move(arg));
-  return e;
-}
-
-Expression NumberOf(mpq_class q) {
-  Expression e = Named(Kind::kNumber, "");
-  e.number = std::move(q);
-  return e;
-}
-
 // One argument stands for itself.
 Expression Joined(Kind kind, std::vector<Expression> args) {
   if (args.size() == 1) return std::move(args[0]);
-  Expression e = Named(kind, "");
-  e.args = std::move(args);
-  return e;
+  return ListOf(kind, std::move(args));
 }
 
 Expression Raised(Expression base, Exponent exponent) {
   if (exponent == Exponent{1, 1}) return base;
-  Expression e = Named(Kind::kPower, "");
-  e.args.push_back(std::move(base));
-  e.args.push_back(NumberOf(mpq_class(exponent.num, exponent.den)));
-  return e;
+  return NodeOf(Kind::kPower, std::move(base), NumberOf(mpq_class(exponent.num, exponent.den)));
 }
 
 }  // namespace
@@ -389,29 +366,29 @@ Expression Ring::ToExpression(const Factor& factor) const {
   const Generator& g = generator(factor.generator);
   switch (g.kind) {
     case GeneratorKind::kMinusOne: {
-      if (factor.exponent == Exponent{1, 2}) return Named(Kind::kSymbol, "i");
+      if (factor.exponent == Exponent{1, 2}) return SymbolOf("i");
       std::vector<Expression> angle;
       angle.push_back(NumberOf(mpq_class(factor.exponent.num, factor.exponent.den)));
-      angle.push_back(Named(Kind::kSymbol, "pi"));
+      angle.push_back(SymbolOf("pi"));
       Expression turn = Joined(Kind::kProduct, std::move(angle));
-      Expression imaginary = Joined(Kind::kProduct, {Named(Kind::kSymbol, "i"), Call("sin", turn)});
-      return Joined(Kind::kSum, {Call("cos", turn), std::move(imaginary)});
+      Expression imaginary = Joined(Kind::kProduct, {SymbolOf("i"), Applied("sin", turn)});
+      return Joined(Kind::kSum, {Applied("cos", turn), std::move(imaginary)});
     }
     case GeneratorKind::kPi:
-      return Raised(Named(Kind::kSymbol, "pi"), factor.exponent);
+      return Raised(SymbolOf("pi"), factor.exponent);
     case GeneratorKind::kE:
-      return Raised(Named(Kind::kSymbol, "e"), factor.exponent);
+      return Raised(SymbolOf("e"), factor.exponent);
     case GeneratorKind::kSymbol:
-      return Raised(Named(Kind::kSymbol, g.name), factor.exponent);
+      return Raised(SymbolOf(g.name), factor.exponent);
     case GeneratorKind::kPrime:
       return Raised(NumberOf(mpq_class(g.prime)), factor.exponent);
     case GeneratorKind::kLogarithm:
-      return Raised(Call("ln", NumberOf(mpq_class(g.prime))), factor.exponent);
+      return Raised(Applied("ln", NumberOf(mpq_class(g.prime))), factor.exponent);
     case GeneratorKind::kExponential: {
       Expression power =
           Joined(Kind::kProduct,
                  {NumberOf(mpq_class(factor.exponent.num, factor.exponent.den)), ToExpression(g.power)});
-      return Call("exp", std::move(power));
+      return Applied("exp", std::move(power));
     }
     case GeneratorKind::kRoot:
       return Raised(ToExpression(g.base), factor.exponent);

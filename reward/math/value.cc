@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "reward/math/ball.h"
+#include "reward/math/build.h"
 #include "reward/math/constant.h"
 #include "reward/math/modular.h"
 #include "reward/math/normal_form.h"
@@ -69,6 +70,7 @@ class Comparison {
     std::optional<Fraction> x = NormalForm(a_, ring);
     if (!work_.ok()) return {};
     std::optional<Fraction> y = NormalForm(b_, ring);
+    if (work_.limit() == kNoValue) return Decided(false, "no value");
     if (!work_.ok()) return {};
     if (!x || !y) {
       return x.has_value() == y.has_value() ? ValueDecision{} : Decided(false, "undefined");
@@ -135,7 +137,7 @@ class Comparison {
     if (closed()) return {};
     for (bool reals : {true, false}) {
       int agreed = 0;
-      for (int attempt = 0; attempt < 3 * kAgreeingPoints && agreed < kAgreeingPoints; ++attempt) {
+      for (int attempt = 0; attempt < 6 * kAgreeingPoints && agreed < kAgreeingPoints; ++attempt) {
         switch (AtPoint(attempt, reals)) {
           case Answer::kDifferent:
             return Decided(false, "points");
@@ -215,15 +217,40 @@ ValueDecision CompareValues(const Expression& a, const Expression& b, const Equi
   return Comparison(a, b, options, work).Decide();
 }
 
-std::string NormalText(const Expression& expression) {
-  if (expression.kind == Kind::kNumber) return ToText(expression);
-  Work work;
-  std::optional<mpq_class> rational = RationalValue(expression, work);
-  if (rational) return rational->get_str();
+namespace {
+
+Expression NormalExpression(const Expression& e, Work& work) {
+  std::optional<mpq_class> rational = RationalValue(e, work);
+  if (rational) return NumberOf(*rational);
   work.Forgive();
-  Ring ring(work);
-  std::optional<Fraction> form = NormalForm(expression, ring);
-  return ToText(form ? ring.ToExpression(*form) : expression);
+  switch (e.kind) {
+    case Kind::kSymbol:
+    case Kind::kText:
+      return e;
+    case Kind::kSum:
+    case Kind::kProduct:
+    case Kind::kPower:
+    case Kind::kFunction: {
+      Ring ring(work);
+      std::optional<Fraction> form = NormalForm(e, ring);
+      work.Forgive();
+      return form ? ring.ToExpression(*form) : e;
+    }
+    default:
+      break;
+  }
+  Expression out = e;
+  for (Expression& arg : out.args) {
+    if (work.ok()) arg = NormalExpression(arg, work);
+  }
+  return out;
+}
+
+}  // namespace
+
+Expression NormalExpression(const Expression& expression) {
+  Work work(Work::kDefaultUnits / 4);
+  return NormalExpression(expression, work);
 }
 
 bool IsClosedConstant(const Expression& e) {

@@ -27,8 +27,8 @@ ValueDecision CompareValues(const Expression& a, const Expression& b, const Equi
 constexpr int kAgreeingPoints = 8;
 constexpr int kAgreeingBits = 128;
 
-// The normal form as text, of what has one; else the expression as read.
-std::string NormalText(const Expression& expression);
+// The normal form of every value in it that has one; the rest as read.
+Expression NormalExpression(const Expression& expression);
 
 // Whether no free variable and no unknown name is in it.
 bool IsClosedConstant(const Expression& expression);

@@ -1,0 +1,245 @@
+#include "reward/math/equivalence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "reward/math/build.h"
+#include "reward/math/relation.h"
+#include "reward/math/statement.h"
+#include "reward/math/unit_conversion.h"
+#include "reward/math/units.h"
+#include "reward/math/value.h"
+
+namespace sluice::math {
+namespace {
+
+constexpr size_t kMaxReadings = 8;
+constexpr size_t kMaxText = 200;
+
+ValueDecision Different(const char* rule) { return {Answer::kDifferent, rule}; }
+
+// Each value in it times `factor`.
+Expression Scaled(const Expression& e, const mpq_class& factor) {
+  switch (e.kind) {
+    case Kind::kNumber:
+      return NumberOf(*e.number * factor);
+    case Kind::kSymbol:
+    case Kind::kSum:
+    case Kind::kProduct:
+    case Kind::kPower:
+    case Kind::kFunction:
+    case Kind::kPlusMinus:
+      return NodeOf(Kind::kProduct, NumberOf(factor), e);
+    case Kind::kText:
+      return e;
+    default:
+      break;
+  }
+  Expression out = e;
+  for (Expression& arg : out.args) arg = Scaled(arg, factor);
+  return out;
+}
+
+Expression InRadians(const Expression& degrees) {
+  return NodeOf(Kind::kProduct, Scaled(degrees, mpq_class(1, 180)), SymbolOf("pi"));
+}
+
+// Whether a value may be an angle in radians: pi or an inverse function is in it.
+bool MayBeRadians(const Expression& e) {
+  if (IsSymbol(e, "pi") || (e.kind == Kind::kFunction && absl::StartsWith(e.name, "arc"))) return true;
+  return std::any_of(e.args.begin(), e.args.end(), MayBeRadians);
+}
+
+bool IsOneLetter(const std::string& name) {
+  return name.size() == 1 && absl::ascii_isalpha(static_cast<unsigned char>(name[0]));
+}
+
+// "f" of "f(x)", else empty.
+std::string FunctionOf(const std::string& name) {
+  size_t paren = name.find('(');
+  return paren == std::string::npos ? "" : name.substr(0, paren);
+}
+
+// "x" and "y" are different unknowns, f(2) is not f(x); "y" and "f(x)", or "the area", may be the same.
+bool NamesConflict(const std::string& g, const std::string& p) {
+  if (g.empty() || p.empty() || g == p) return false;
+  if (IsOneLetter(g) && IsOneLetter(p)) return true;
+  return !FunctionOf(g).empty() && FunctionOf(g) == FunctionOf(p);
+}
+
+// The unknown that an equation gives a value to: "x" of "x = 5"; empty if there is none.
+std::string NameOf(const Reading& r) {
+  if (!r.name.empty() || r.value.kind != Kind::kRelation) return r.name;
+  for (const Expression* side : {&r.value.args.front(), &r.value.args.back()}) {
+    if (side->kind == Kind::kSymbol && IsOneLetter(side->name) && !IsClosedConstant(*side)) return side->name;
+  }
+  return "";
+}
+
+// Whether one counted noun is the other with more words: "red apple" and "apple".
+bool SameNoun(const std::string& a, const std::string& b) {
+  std::vector<std::string> x = absl::StrSplit(a, ' '), y = absl::StrSplit(b, ' ');
+  const auto &longer = x.size() < y.size() ? y : x, &shorter = x.size() < y.size() ? x : y;
+  return std::all_of(shorter.begin(), shorter.end(), [&](const std::string& word) {
+    return std::find(longer.begin(), longer.end(), word) != longer.end();
+  });
+}
+
+// Stands for the letter alone: a symbol, or the word.
+bool IsOnlyLetter(const Expression& e, const std::string& choice) {
+  return (e.kind == Kind::kSymbol || e.kind == Kind::kText) && absl::AsciiStrToUpper(e.name) == choice;
+}
+
+class ReadingComparer {
+ public:
+  ReadingComparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
+
+  ValueDecision Of(const Reading& g, const Reading& p) {
+    if (p.hedged && !g.hedged && !IsCollection(g.value)) return Different("hedged");
+    bool relations = g.value.kind == Kind::kRelation && p.value.kind == Kind::kRelation;
+    if (!relations && NamesConflict(NameOf(g), NameOf(p))) return Different("name");
+    if (options_.strict && g.base != p.base) return Different("base");
+    if (!g.choice.empty() && !p.choice.empty()) return Choices(g, p);
+    if (!g.choice.empty() && IsOnlyLetter(g.value, g.choice)) {
+      bool same = p.choice.empty() && IsOnlyLetter(p.value, g.choice);
+      return {same ? Answer::kEqual : Answer::kDifferent, "choice"};
+    }
+    return Measures(g, p);
+  }
+
+ private:
+  static bool IsCollection(const Expression& e) {
+    return e.kind == Kind::kList || e.kind == Kind::kSet || e.kind == Kind::kPlusMinus ||
+           e.kind == Kind::kUnion;
+  }
+
+  ValueDecision Choices(const Reading& g, const Reading& p) {
+    if (g.choice != p.choice) return Different("choice");
+    bool another = p.value.kind == Kind::kText &&
+                   (absl::StartsWith(p.value.name, "or") || absl::StartsWith(p.value.name, "and"));
+    if (another) return Different("hedged");
+    bool contents = !IsOnlyLetter(g.value, g.choice) && !IsOnlyLetter(p.value, p.choice);
+    return contents ? Measures(g, p) : ValueDecision{Answer::kEqual, "choice"};
+  }
+
+  // Two values, one of which may state its name for each member: "a = 3, b = 4".
+  ValueDecision Values(const Expression& g, const Expression& p) {
+    return CompareStatements(g, p, options_, work_);
+  }
+
+  // The first if it is equal, else the second.
+  ValueDecision Either(ValueDecision first, const Expression& g, const Expression& p) {
+    if (first.answer == Answer::kEqual || options_.strict) return first;
+    ValueDecision second = Values(g, p);
+    return second.answer == Answer::kDifferent ? first : second;
+  }
+
+  ValueDecision Measures(const Reading& g, const Reading& p) {
+    if (g.percent != p.percent) return Percent(g, p);
+    if (g.unit == p.unit) return Values(g.value, p.value);
+    if (g.unit.empty() || p.unit.empty()) return OneUnit(g, p);
+    if (std::optional<mpq_class> ratio = UnitRatio(g.unit, p.unit)) {
+      return Values(g.value, *ratio == 1 ? p.value : Scaled(p.value, *ratio));
+    }
+    if (g.unit == "degree" && p.unit == "radian") return Values(InRadians(g.value), p.value);
+    if (g.unit == "radian" && p.unit == "degree") return Values(g.value, InRadians(p.value));
+    bool nouns = !IsKnownUnit(g.unit) && !IsKnownUnit(p.unit);
+    if (nouns && !options_.strict && SameNoun(g.unit, p.unit)) return Values(g.value, p.value);
+    return Different("unit");
+  }
+
+  // A percent sign is a unit that may be left out, and a hundredth where the other is no percentage.
+  ValueDecision Percent(const Reading& g, const Reading& p) {
+    if (!g.unit.empty() || !p.unit.empty()) return Different("unit");
+    const mpq_class hundredth(1, 100);
+    Expression a = g.percent ? Scaled(g.value, hundredth) : g.value;
+    Expression b = p.percent ? Scaled(p.value, hundredth) : p.value;
+    return Either(Values(a, b), g.value, p.value);
+  }
+
+  // A unit may be left out; an angle without one may be in radians.
+  ValueDecision OneUnit(const Reading& g, const Reading& p) {
+    bool degrees_g = g.unit == "degree", degrees_p = p.unit == "degree";
+    if (degrees_g && MayBeRadians(p.value))
+      return Either(Values(InRadians(g.value), p.value), g.value, p.value);
+    if (degrees_p && MayBeRadians(g.value))
+      return Either(Values(g.value, InRadians(p.value)), g.value, p.value);
+    if (options_.strict) return {Answer::kUndecided, "a unit is missing"};
+    return Values(g.value, p.value);
+  }
+
+  const EquivalenceOptions& options_;
+  Work& work_;
+};
+
+// Of "[1, 2]" and "(1, 2)" the second readings, a vector and a point, do not make them equal.
+bool BracketsDiffer(const Reading& g, const Reading& p, const Reading& first_g, const Reading& first_p) {
+  if (g.value.kind != Kind::kTuple || p.value.kind != Kind::kTuple) return false;
+  return (first_g.value.kind == Kind::kInterval) != (first_p.value.kind == Kind::kInterval);
+}
+
+// The values of several names are in order: "a = 3, b = 4".
+bool HasSeveralNames(const Reading& r) {
+  return r.value.kind == Kind::kList && r.name.find(", ") != std::string::npos;
+}
+
+ValueDecision ComparePairOfReadings(const Reading& g, const Reading& p, const EquivalenceOptions& options,
+                                    Work& work) {
+  ReadingComparer comparer(options, work);
+  if (!HasSeveralNames(g) && !HasSeveralNames(p)) return comparer.Of(g, p);
+  if (HasSeveralNames(g) && HasSeveralNames(p) && g.name != p.name) return Different("name");
+  Reading a = g, b = p;
+  if (HasSeveralNames(g)) a.value.kind = Kind::kTuple;
+  if (HasSeveralNames(p)) b.value.kind = Kind::kTuple;
+  return comparer.Of(a, b);
+}
+
+std::string TextFor(const Reading& reading) {
+  Reading normal = reading;
+  normal.value = NormalExpression(reading.value);
+  std::string text = ToText(normal);
+  if (text.size() > kMaxText) text = text.substr(0, kMaxText - 3) + "...";
+  return text;
+}
+
+}  // namespace
+
+Decision Compare(const std::vector<Reading>& gold, const std::vector<Reading>& prediction,
+                 const EquivalenceOptions& options) {
+  Decision out{Answer::kUndecided, "no reading", "", ""};
+  Work work;
+  const Reading *best_g = nullptr, *best_p = nullptr;
+  auto keep = [&](ValueDecision decision, const Reading& g, const Reading& p) {
+    out.answer = decision.answer;
+    out.rule = std::move(decision.rule);
+    best_g = &g;
+    best_p = &p;
+  };
+  for (size_t j = 0; j < std::min(prediction.size(), kMaxReadings); ++j) {
+    const Reading& p = prediction[j];
+    if (!IsContradiction(p.value, options, work)) continue;
+    keep({Answer::kDifferent, "contradiction"}, gold.empty() ? p : gold[0], p);
+  }
+  for (size_t k = 0;
+       k < kMaxReadings * kMaxReadings && out.answer != Answer::kEqual && out.rule != "contradiction"; ++k) {
+    size_t i = k / kMaxReadings, j = k % kMaxReadings;
+    if (i >= gold.size() || j >= prediction.size()) continue;
+    const Reading &g = gold[i], &p = prediction[j];
+    if (BracketsDiffer(g, p, gold[0], prediction[0])) continue;
+    ValueDecision decision = ComparePairOfReadings(g, p, options, work);
+    work.Forgive();
+    bool better = best_g == nullptr || decision.answer == Answer::kEqual ||
+                  (decision.answer == Answer::kUndecided && out.answer == Answer::kDifferent);
+    if (better) keep(std::move(decision), g, p);
+  }
+  if (options.explain && best_g != nullptr) {
+    out.gold = TextFor(*best_g);
+    out.prediction = TextFor(*best_p);
+  }
+  return out;
+}
+
+}  // namespace sluice::math

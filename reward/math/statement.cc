@@ -1,0 +1,282 @@
+#include "reward/math/statement.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "reward/math/build.h"
+#include "reward/math/relation.h"
+#include "reward/math/words_equal.h"
+
+namespace sluice::math {
+namespace {
+
+constexpr size_t kMaxMembers = 1000;
+
+ValueDecision Different(const char* rule) { return {Answer::kDifferent, rule}; }
+
+bool IsScalar(const Expression& e) {
+  return e.kind == Kind::kNumber || e.kind == Kind::kSymbol || e.kind == Kind::kSum ||
+         e.kind == Kind::kProduct || e.kind == Kind::kPower || e.kind == Kind::kFunction;
+}
+
+bool IsRealSetKind(const Expression& e) {
+  return e.kind == Kind::kInterval || e.kind == Kind::kUnion || e.kind == Kind::kIntersection ||
+         e.kind == Kind::kDifference;
+}
+
+bool Contains(const Expression& e, Kind kind) {
+  return e.kind == kind || std::any_of(e.args.begin(), e.args.end(),
+                                       [kind](const Expression& arg) { return Contains(arg, kind); });
+}
+
+// All "\pm" in it as plus, or all as minus.
+Expression WithSign(const Expression& e, bool plus) {
+  Expression out = e;
+  out.args.clear();
+  for (const Expression& arg : e.args) out.args.push_back(WithSign(arg, plus));
+  if (e.kind != Kind::kPlusMinus) return out;
+  Expression last = plus ? std::move(out.args.back()) : Negated(std::move(out.args.back()));
+  if (out.args.size() == 1) return last;
+  return NodeOf(Kind::kSum, std::move(out.args[0]), std::move(last));
+}
+
+// A list of both values; members of lists and sets by themselves.
+Expression Spread(const Expression& e) {
+  if (!Contains(e, Kind::kPlusMinus)) return e;
+  bool members = e.kind == Kind::kList || e.kind == Kind::kSet;
+  if (!members) return NodeOf(Kind::kList, WithSign(e, true), WithSign(e, false));
+  Expression out = ListOf(e.kind, {});
+  for (const Expression& arg : e.args) {
+    Expression values = Spread(arg);
+    if (Contains(arg, Kind::kPlusMinus)) {
+      std::move(values.args.begin(), values.args.end(), std::back_inserter(out.args));
+    } else {
+      out.args.push_back(std::move(values));
+    }
+  }
+  return out;
+}
+
+class Comparer {
+ public:
+  Comparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
+
+  ValueDecision Of(const Expression& g, const Expression& p) {
+    if (!work_.Spend(5)) return {Answer::kUndecided, absl::StrCat("past the limit of ", work_.limit())};
+    if (IsScalar(g) && IsScalar(p)) return Scalars(g, p);
+    if (g.kind == Kind::kText || p.kind == Kind::kText) {
+      bool same = g.kind == p.kind && SayTheSame(g.name, p.name, options_.strict);
+      return {same ? Answer::kEqual : Answer::kDifferent, "text"};
+    }
+    if (Contains(g, Kind::kPlusMinus) || Contains(p, Kind::kPlusMinus)) return Of(Spread(g), Spread(p));
+    if (IsInequality(g) || IsInequality(p)) return Inequalities(g, p);
+    if (g.kind == Kind::kRelation || p.kind == Kind::kRelation) return Relations(g, p);
+    if (g.kind == Kind::kMatrix || p.kind == Kind::kMatrix || Contains(g, Kind::kMatrix))
+      return Matrices(g, p);
+    if (IsRealSetKind(g) || IsRealSetKind(p)) return RealSets(g, p);
+    return Collections(g, p);
+  }
+
+ private:
+  ValueDecision Scalars(const Expression& g, const Expression& p) {
+    if (g.kind == Kind::kNumber && p.kind == Kind::kNumber) return CompareValues(g, p, options_, work_);
+    if (IsInfinite(g) || IsInfinite(p)) {
+      bool same = IsInfinite(g) && IsInfinite(p) && IsNegative(g) == IsNegative(p);
+      return {same ? Answer::kEqual : Answer::kDifferent, "infinity"};
+    }
+    if (Contains(g, Kind::kPlusMinus) || Contains(p, Kind::kPlusMinus)) return Of(Spread(g), Spread(p));
+    if (Contains(g, Kind::kMatrix) || Contains(p, Kind::kMatrix)) return Matrices(g, p);
+    if (g.kind == Kind::kFunction && g.name == "cases") {
+      if (p.kind != Kind::kFunction || p.name != "cases") return Different("cases");
+      return Ordered(g.args, p.args, "cases");
+    }
+    return CompareValues(g, p, options_, work_);
+  }
+
+  static bool IsNegative(const Expression& infinite) {
+    return infinite.kind == Kind::kProduct && *infinite.args[0].number < 0;
+  }
+
+  ValueDecision Inequalities(const Expression& g, const Expression& p) {
+    if (!IsInequality(g)) return Different("an inequality where none was asked for");
+    bool other = IsRealSetKind(p) || p.kind == Kind::kSet || IsMembership(p);
+    if (!other && !IsInequality(p)) return Different("an inequality was asked for");
+    if (g.kind == Kind::kRelation && p.kind == Kind::kRelation && IsInequality(p)) {
+      return CompareRelations(g, p, options_, work_);
+    }
+    ValueDecision decision = CompareAsRealSets(g, p, options_, work_);
+    if (decision.answer != Answer::kUndecided || g.kind != p.kind) return decision;
+    return Unordered(g.args, p.args, false, "set");
+  }
+
+  static bool IsMembership(const Expression& e) {
+    return e.kind == Kind::kRelation && e.relations.size() == 1 && e.relations[0] == Relation::kIn;
+  }
+
+  ValueDecision Relations(const Expression& g, const Expression& p) {
+    if (IsMembership(g)) return Of(g.args[1], IsMembership(p) ? p.args[1] : p);
+    if (IsMembership(p)) return Of(g, p.args[1]);
+    if (g.kind == Kind::kRelation && p.kind == Kind::kRelation)
+      return CompareRelations(g, p, options_, work_);
+    bool asked = g.kind == Kind::kRelation;
+    const Expression* end = EndOfChain(asked ? g : p, options_, work_);
+    if (end == nullptr) return Different("relation");
+    return asked ? Of(*end, p) : Of(g, *end);
+  }
+
+  ValueDecision RealSets(const Expression& g, const Expression& p) {
+    if (g.kind == Kind::kInterval && p.kind == Kind::kInterval) {
+      if (g.closed_left != p.closed_left || g.closed_right != p.closed_right) return Different("interval");
+      return Ordered(g.args, p.args, "interval");
+    }
+    bool comparable =
+        (IsRealSetKind(g) || g.kind == Kind::kSet) && (IsRealSetKind(p) || p.kind == Kind::kSet);
+    if (!comparable) return Different("kind");
+    ValueDecision decision = CompareAsRealSets(g, p, options_, work_);
+    if (decision.answer != Answer::kUndecided) return decision;
+    if (g.kind != p.kind) {
+      if (IsClosed(g) && IsClosed(p)) return Different("set");
+      return {Answer::kUndecided, "sets with free variables"};
+    }
+    if (g.kind == Kind::kDifference) return Ordered(g.args, p.args, "set");
+    return Unordered(g.args, p.args, false, "set");
+  }
+
+  // No free variable in it.
+  static bool IsClosed(const Expression& e) {
+    if (e.args.empty()) return e.kind != Kind::kSymbol || IsClosedConstant(e) || IsInfinite(e);
+    return std::all_of(e.args.begin(), e.args.end(), IsClosed);
+  }
+
+  ValueDecision Collections(const Expression& g, const Expression& p) {
+    bool set_g = g.kind == Kind::kSet, set_p = p.kind == Kind::kSet;
+    bool list_g = g.kind == Kind::kList, list_p = p.kind == Kind::kList;
+    bool tuple_g = g.kind == Kind::kTuple, tuple_p = p.kind == Kind::kTuple;
+    bool lenient = !options_.strict;
+    if (set_g && set_p) return Unordered(g.args, p.args, true, "set");
+    if (lenient && ((set_g && list_p) || (list_g && set_p))) return Unordered(g.args, p.args, true, "set");
+    if (list_g && list_p) {
+      return lenient ? Unordered(g.args, p.args, false, "list") : Ordered(g.args, p.args, "list");
+    }
+    if (tuple_g && tuple_p) return Ordered(g.args, p.args, "tuple");
+    if (lenient && ((tuple_g && list_p) || (list_g && tuple_p))) return Ordered(g.args, p.args, "tuple");
+    if (lenient && set_g && g.args.size() == 1) return Of(g.args[0], p);
+    if (lenient && set_p && p.args.size() == 1) return Of(g, p.args[0]);
+    return Different(IsScalar(g) ? "several values where one was asked for" : "kind");
+  }
+
+  ValueDecision Ordered(const std::vector<Expression>& g, const std::vector<Expression>& p,
+                        const char* rule) {
+    if (g.size() != p.size()) return Different(rule);
+    ValueDecision out{Answer::kEqual, rule};
+    for (size_t i = 0; i < g.size(); ++i) {
+      ValueDecision one = Of(g[i], p[i]);
+      if (one.answer == Answer::kDifferent) return Different(rule);
+      if (one.answer == Answer::kUndecided) out = std::move(one);
+    }
+    return out;
+  }
+
+  // `repeats`: members may stand several times on either side.
+  ValueDecision Unordered(const std::vector<Expression>& g, const std::vector<Expression>& p, bool repeats,
+                          const char* rule) {
+    if (g.size() > kMaxMembers || p.size() > kMaxMembers)
+      return {Answer::kUndecided, "past the limit of members"};
+    if (g.size() != p.size() && (!repeats || g.empty() || p.empty())) return Different(rule);
+    std::vector<bool> used(p.size());
+    ValueDecision undecided;
+    for (size_t i = 0; i < g.size(); ++i) {
+      if (!Match(g[i], p, i, repeats, used, undecided)) {
+        return undecided.rule.empty() ? Different(rule) : undecided;
+      }
+    }
+    for (size_t j = 0; j < p.size(); ++j) {
+      if (used[j]) continue;
+      bool known = std::any_of(g.begin(), g.end(),
+                               [&](const Expression& e) { return Of(e, p[j]).answer == Answer::kEqual; });
+      if (!known) return undecided.rule.empty() ? Different(rule) : undecided;
+    }
+    return {Answer::kEqual, rule};
+  }
+
+  // Finds e among p, first where it stands in the other.
+  bool Match(const Expression& e, const std::vector<Expression>& p, size_t at, bool repeats,
+             std::vector<bool>& used, ValueDecision& undecided) {
+    for (size_t k = 0; k < p.size(); ++k) {
+      size_t j = (at + k) % p.size();
+      if (used[j] && !repeats) continue;
+      ValueDecision one = Of(e, p[j]);
+      if (one.answer == Answer::kUndecided) undecided = one;
+      if (one.answer != Answer::kEqual) continue;
+      used[j] = true;
+      return true;
+    }
+    return false;
+  }
+
+  // Matrices with their factors multiplied in.
+  ValueDecision Matrices(const Expression& g, const Expression& p) {
+    std::optional<Expression> a = MatrixOf(g), b = MatrixOf(p);
+    if (!a || !b) return Different("matrix");
+    bool points = a->kind != b->kind;
+    const Expression& matrix = a->kind == Kind::kMatrix ? *a : *b;
+    bool line = matrix.columns == 1 || static_cast<size_t>(matrix.columns) == matrix.args.size();
+    if (points && (options_.strict || !line)) return Different("matrix");
+    if (a->kind == Kind::kMatrix && b->kind == Kind::kMatrix && a->columns != b->columns)
+      return Different("matrix");
+    return Ordered(a->args, b->args, "matrix");
+  }
+
+  // Of scalars times a matrix, sums of those, and points, which stand for one row or column.
+  std::optional<Expression> MatrixOf(const Expression& e) {
+    if (e.kind == Kind::kMatrix || e.kind == Kind::kTuple) return e;
+    if (e.kind == Kind::kProduct) {
+      std::optional<Expression> matrix;
+      std::vector<Expression> factors;
+      for (const Expression& arg : e.args) {
+        if (!Contains(arg, Kind::kMatrix)) {
+          factors.push_back(arg);
+        } else if (matrix || !(matrix = MatrixOf(arg))) {
+          return std::nullopt;
+        }
+      }
+      if (!matrix || !work_.Spend(static_cast<int64_t>(20 * matrix->args.size() * (factors.size() + 1))))
+        return std::nullopt;
+      for (Expression& entry : matrix->args) {
+        std::vector<Expression> product = factors;
+        product.push_back(std::move(entry));
+        entry = ProductOf(std::move(product));
+      }
+      return matrix;
+    }
+    if (e.kind != Kind::kSum) return std::nullopt;
+    std::optional<Expression> sum;
+    for (const Expression& arg : e.args) {
+      std::optional<Expression> part = MatrixOf(arg);
+      if (!part) return std::nullopt;
+      if (!sum) {
+        sum = std::move(part);
+        continue;
+      }
+      if (sum->kind != part->kind || sum->columns != part->columns || sum->args.size() != part->args.size())
+        return std::nullopt;
+      for (size_t i = 0; i < sum->args.size(); ++i) {
+        sum->args[i] = NodeOf(Kind::kSum, std::move(sum->args[i]), std::move(part->args[i]));
+      }
+    }
+    return sum;
+  }
+
+  const EquivalenceOptions& options_;
+  Work& work_;
+};
+
+}  // namespace
+
+ValueDecision CompareStatements(const Expression& gold, const Expression& prediction,
+                                const EquivalenceOptions& options, Work& work) {
+  return Comparer(options, work).Of(gold, prediction);
+}
+
+}  // namespace sluice::math

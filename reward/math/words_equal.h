@@ -1,0 +1,12 @@
+// Whether two answers in words say the same. Pure and thread-safe.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace sluice::math {
+
+// Lower case both. Articles, full stops, plurals and the word "function" do not count; yes is true, no is
+// false, undefined does not exist; dates in either order. `exact`: only the same words.
+bool SayTheSame(absl::string_view gold, absl::string_view prediction, bool exact);
+
+}  // namespace sluice::math
