@@ -99,6 +99,19 @@ inline Expression IntervalOf(Expression lower, bool closed_left, Expression uppe
   return e;
 }
 
+// Whether both are written alike; not whether they are equal.
+inline bool SameTree(const Expression& a, const Expression& b) {
+  if (a.kind != b.kind || a.args.size() != b.args.size() || a.name != b.name || a.number != b.number ||
+      a.relations != b.relations || a.columns != b.columns || a.closed_left != b.closed_left ||
+      a.closed_right != b.closed_right) {
+    return false;
+  }
+  for (size_t i = 0; i < a.args.size(); ++i) {
+    if (!SameTree(a.args[i], b.args[i])) return false;
+  }
+  return true;
+}
+
 // Infinite in sign or not.
 inline bool IsInfinite(const Expression& e) {
   if (e.kind == Kind::kProduct && e.args.size() == 2) return IsSymbol(e.args[1], "infinity");

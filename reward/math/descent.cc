@@ -147,9 +147,22 @@ bool Descent::ConsumeRelation(Relation* relation) {
   return true;
 }
 
+// "3 : 2"
+bool Descent::Ratio(Expression* out) {
+  *out = Applied("ratio", std::move(*out));
+  while (Consume(TokenKind::kColon)) {
+    Expression part;
+    if (!SetTerm(&part)) return false;
+    if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
+    out->args.push_back(std::move(part));
+  }
+  return true;
+}
+
 // Values with relations between them.
 bool Descent::Statement(Expression* out) {
   if (!SetTerm(out)) return false;
+  if (Is(TokenKind::kColon) && enclosed_ == 0 && !Ratio(out)) return false;
   Relation relation;
   if (!ConsumeRelation(&relation)) return true;
   Expression chain = NodeOf(Kind::kRelation, std::move(*out));
@@ -158,14 +171,23 @@ bool Descent::Statement(Expression* out) {
     Expression right;
     if (!SetTerm(&right)) return false;
     if (relation == Relation::kIn || relation == Relation::kNotIn) {
-      if (right.kind == Kind::kTuple && right.args.size() == 2)
-        right = PairOf(std::move(right.args), false, false);
+      right = AsSet(std::move(right));
     }
     chain.args.push_back(std::move(right));
     if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
   } while (ConsumeRelation(&relation));
   *out = std::move(chain);
   return true;
+}
+
+// "(1, 2) U (3, 4)"
+bool Descent::IsUnionLetter() const {
+  if (!Is(TokenKind::kLetters) || sub_ > 0 || Peek().text != "U" || index_ == 0) return false;
+  TokenKind before = tokens_[index_ - 1].kind, behind = Peek(1).kind;
+  return (before == TokenKind::kRightParen || before == TokenKind::kRightBracket ||
+          before == TokenKind::kRightSet) &&
+         (behind == TokenKind::kLeftParen || behind == TokenKind::kLeftBracket ||
+          behind == TokenKind::kLeftSet);
 }
 
 bool Descent::SetOperator(Kind* kind) {
@@ -175,9 +197,7 @@ bool Descent::SetOperator(Kind* kind) {
     *kind = Kind::kIntersection;
   } else if (Consume(TokenKind::kSetMinus)) {
     *kind = Kind::kDifference;
-  } else if (Is(TokenKind::kLetters) && absl::EqualsIgnoreCase(Rest(), "U") &&
-             (Peek(1).kind == TokenKind::kLeftParen || Peek(1).kind == TokenKind::kLeftBracket ||
-              Peek(1).kind == TokenKind::kLeftSet)) {
+  } else if (IsUnionLetter()) {
     Advance();
     *kind = Kind::kUnion;
   } else {
@@ -186,20 +206,22 @@ bool Descent::SetOperator(Kind* kind) {
   return true;
 }
 
+// A pair as the interval that it is among sets.
+Expression Descent::AsSet(Expression e) {
+  if (e.kind != Kind::kTuple || e.args.size() != 2) return e;
+  return PairOf(std::move(e.args), e.closed_left, e.closed_right);
+}
+
 // Unions, intersections and differences, from left to right; pairs in them are open intervals.
 bool Descent::SetTerm(Expression* out) {
   if (!Sum(out)) return false;
-  auto as_set = [](Expression e) {
-    if (e.kind != Kind::kTuple || e.args.size() != 2) return e;
-    Expression upper = std::move(e.args[1]);
-    return IntervalOf(std::move(e.args[0]), false, std::move(upper), false);
-  };
+
   Kind kind;
   for (int chained = 0; SetOperator(&kind); ++chained) {
     Expression right;
     if (!Sum(&right)) return false;
-    *out = as_set(std::move(*out));
-    right = as_set(std::move(right));
+    *out = AsSet(std::move(*out));
+    right = AsSet(std::move(right));
     if (out->kind == kind && kind != Kind::kDifference) {
       out->args.push_back(std::move(right));
     } else {
@@ -213,14 +235,11 @@ bool Descent::SetTerm(Expression* out) {
 bool Descent::Sum(Expression* out) {
   Level level(*this);
   if (!level.ok) return false;
-  bool negative = false;
-  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
-    if (Is(TokenKind::kMinus)) negative = !negative;
-    Advance();
-  }
+  bool spread = PlusOrMinusInWords();
+  bool negative = !spread && Signs();
   Expression first;
-  if (Is(TokenKind::kPlusMinus) || Is(TokenKind::kMinusPlus)) {
-    Advance();
+  if (spread || Is(TokenKind::kPlusMinus) || Is(TokenKind::kMinusPlus)) {
+    if (!spread) Advance();
     if (!Term(&first)) return false;
     first = NodeOf(Kind::kPlusMinus, std::move(first));
   } else if (!Term(&first)) {
@@ -234,6 +253,23 @@ bool Descent::Sum(Expression* out) {
   return Modulo(out);
 }
 
+// "plus or minus"
+bool Descent::PlusOrMinusInWords() {
+  if (!Is(TokenKind::kPlus) || !IsWord("or", 1) || Peek(2).kind != TokenKind::kMinus) return false;
+  for (int i = 0; i < 3; ++i) Advance();
+  return true;
+}
+
+// Goes past "+" and "-"; whether they make a minus.
+bool Descent::Signs() {
+  bool negative = false;
+  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
+    if (Is(TokenKind::kMinus)) negative = !negative;
+    Advance();
+  }
+  return negative;
+}
+
 // Further terms; "a \pm b" closes the sum before it.
 bool Descent::SumTail(std::vector<Expression>& terms) {
   int spreads = 0;
@@ -241,17 +277,12 @@ bool Descent::SumTail(std::vector<Expression>& terms) {
     TokenKind sign = Peek().kind;
     bool spread = sign == TokenKind::kPlusMinus || sign == TokenKind::kMinusPlus;
     if (sign != TokenKind::kPlus && sign != TokenKind::kMinus && !spread) return true;
-    Advance();
-    if (sign == TokenKind::kPlus && IsWord("or") && Peek(1).kind == TokenKind::kMinus) {
-      Advance();
-      Advance();
+    if (PlusOrMinusInWords()) {
       spread = true;
-    }
-    bool negative = sign == TokenKind::kMinus || sign == TokenKind::kMinusPlus;
-    while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
-      if (Is(TokenKind::kMinus)) negative = !negative;
+    } else {
       Advance();
     }
+    bool negative = (sign == TokenKind::kMinus || sign == TokenKind::kMinusPlus) != Signs();
     Expression term;
     if (!Term(&term)) return false;
     if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
@@ -288,7 +319,7 @@ bool Descent::Term(Expression* out) {
   if (!Factor(&first)) return false;
   literal = literal && IsNumber(first);
   factors.push_back(std::move(first));
-  if (literal && (Is(TokenKind::kFraction) || Is(TokenKind::kVulgar))) {
+  if (literal && (Is(TokenKind::kFraction) || Is(TokenKind::kVulgar)) && !TextUnitFraction()) {
     if (!Multiply(factors, true)) return false;
   }
   if (!TermTail(factors)) return false;
@@ -360,6 +391,7 @@ bool Descent::StartsFactor() const {
   const Token& token = Peek();
   switch (token.kind) {
     case TokenKind::kLetters: {
+      if (IsUnionLetter()) return false;
       if (sub_ > 0 || token.text.size() == 1) return true;
       if (token.in_text) return FindSpelled(token.text).has_value();
       if (FindSpelled(token.text)) return true;
@@ -381,8 +413,11 @@ bool Descent::StartsFactor() const {
       return true;
     case TokenKind::kLeftParen:
       return Peek(1).kind != TokenKind::kMod;
-    case TokenKind::kLeftBracket:
-      return !token.space_before && index_ > 0;
+    case TokenKind::kLeftBracket: {  // not "[2, 5["
+      TokenKind next = Peek(1).kind;
+      return !token.space_before && (next == TokenKind::kNumber || next == TokenKind::kLetters ||
+                                     next == TokenKind::kLeftParen || next == TokenKind::kMinus);
+    }
     case TokenKind::kBar:
     case TokenKind::kDoubleBar:
       return bar_ == Bar::kOpens;
@@ -397,11 +432,7 @@ bool Descent::StartsFactor() const {
 }
 
 bool Descent::SignedFactor(Expression* out) {
-  bool negative = false;
-  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
-    if (Is(TokenKind::kMinus)) negative = !negative;
-    Advance();
-  }
+  bool negative = Signs();
   if (!Factor(out)) return false;
   if (negative) *out = Negated(std::move(*out));
   return true;
@@ -453,9 +484,7 @@ bool Descent::Exponent(Expression* base) {
     for (int i = group ? 3 : 1; i > 0; --i) Advance();
     return Degree(base);
   }
-  bool ordinal = inner.kind == TokenKind::kLetters &&
-                 (inner.text == "st" || inner.text == "nd" || inner.text == "rd" || inner.text == "th");
-  if (closes && ordinal && IsNumber(*base)) {
+  if (closes && IsOrdinalEnding(inner) && IsNumber(*base)) {
     for (int i = group ? 3 : 1; i > 0; --i) Advance();
     return true;
   }
@@ -468,11 +497,7 @@ bool Descent::Exponent(Expression* base) {
 bool Descent::ExponentValue(Expression* out) {
   Level level(*this);
   if (!level.ok) return false;
-  bool negative = false;
-  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
-    if (Is(TokenKind::kMinus)) negative = !negative;
-    Advance();
-  }
+  bool negative = Signs();
   if (Is(TokenKind::kLeftBrace) ? !Group(out) : !Primary(out)) return false;
   if (Consume(TokenKind::kPower)) {  // towers hang to the right
     Expression upper;

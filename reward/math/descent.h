@@ -69,8 +69,13 @@ class Descent {
   bool ConsumeRelation(Relation* relation);
   bool SetTerm(Expression* out);
   bool SetOperator(Kind* kind);
+  bool IsUnionLetter() const;
+  static Expression AsSet(Expression e);
+  bool Ratio(Expression* out);
   bool Sum(Expression* out);
   bool SumTail(std::vector<Expression>& terms);
+  bool Signs();
+  bool PlusOrMinusInWords();
   bool Modulo(Expression* out);
   bool Term(Expression* out);
   bool TermTail(std::vector<Expression>& factors);
@@ -82,6 +87,7 @@ class Descent {
   bool Postfixes(Expression* base);
   bool Exponent(Expression* base);
   bool ExponentValue(Expression* out);
+  static bool IsOrdinalEnding(const Token& token);
   bool Percent(Expression* base);
   bool Degree(Expression* base);
 
@@ -108,7 +114,7 @@ class Descent {
   bool Cells(std::vector<Expression>* cells, int* columns);
   bool Cases(Expression* out);
   bool Accent(Expression* out);
-  Expression PairOf(std::vector<Expression> items, bool closed_left, bool closed_right);
+  static Expression PairOf(std::vector<Expression> items, bool closed_left, bool closed_right);
 
   // descent_words.cc: letters, functions, number words, units.
   bool Letters(Expression* out);

@@ -153,10 +153,17 @@ bool Descent::EllipsisAfter(const Token& literal, mpq_class* value) {
   return true;
 }
 
+// What "3rd" and "5th" end with.
+bool Descent::IsOrdinalEnding(const Token& token) {
+  return token.kind == TokenKind::kLetters &&
+         (token.text == "st" || token.text == "nd" || token.text == "rd" || token.text == "th");
+}
+
 // "5 1/2" and "5 and a half": the proper fraction in digits behind an integer in digits. Also "2 million".
 bool Descent::MixedTail(Expression* whole, const Token& literal) {
-  if (!TryScale(whole)) return false;
   bool integer = !literal.has_point && !literal.has_exponent;
+  if (integer && IsOrdinalEnding(Peek()) && !Peek().space_before) Advance();
+  if (!TryScale(whole)) return false;
   const Token &above = Peek(), &below = Peek(2);
   if (!integer || above.kind != TokenKind::kNumber || !above.space_before ||
       below.kind != TokenKind::kNumber || Peek(1).kind != TokenKind::kDivide || above.has_point ||
@@ -292,7 +299,7 @@ bool Descent::Paren(Expression* out) {
     *out = PairOf(std::move(items), false, true);
     return true;
   }
-  if (!Consume(TokenKind::kRightParen)) return Fail();
+  if (!Consume(TokenKind::kRightParen) && !Is(TokenKind::kEnd)) return Fail();
   if (items.size() == 1) {
     bool digits =
         index_ == first + 2 && Is(TokenKind::kSubscript) && tokens_[first].kind == TokenKind::kNumber;
@@ -337,7 +344,7 @@ bool Descent::Bracket(Expression* out) {
   if (!Items(&items, &joints)) return false;
   bar_ = outer;
   bool open_right = Is(TokenKind::kRightParen) || (Is(TokenKind::kLeftBracket) && items.size() == 2);
-  if (!open_right && !Is(TokenKind::kRightBracket)) return Fail();
+  if (!open_right && !Is(TokenKind::kRightBracket) && !Is(TokenKind::kEnd)) return Fail();
   Advance();
   if (items.size() == 1 && !open_right) {
     *out = std::move(items[0]);
@@ -345,6 +352,7 @@ bool Descent::Bracket(Expression* out) {
     *out = PairOf(std::move(items), true, !open_right);
   } else if (!open_right) {
     *out = ListOf(Kind::kTuple, std::move(items));
+    out->closed_left = out->closed_right = true;  // among sets it is an interval after all
   } else {
     return Fail();
   }

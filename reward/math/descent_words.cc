@@ -187,7 +187,8 @@ bool Descent::FunctionArguments(std::vector<Expression>* arguments, bool* enclos
   *enclosed = true;
   if (Consume(TokenKind::kLeftParen)) {
     Bar outer = std::exchange(bar_, Bar::kOpens);
-    if (!Items(arguments, &joints) || !Consume(TokenKind::kRightParen)) return Fail();
+    if (!Items(arguments, &joints)) return false;
+    if (!Consume(TokenKind::kRightParen) && !Is(TokenKind::kEnd)) return Fail();
     bar_ = outer;
   } else if (Is(TokenKind::kLeftBrace)) {
     arguments->emplace_back();
@@ -274,7 +275,10 @@ bool Descent::NumberWords(Expression* out) {
       current = (any ? current : mpz_class(1)) * 12;
     } else if (!any && Rest().size() <= 2) {  // the article
       Advance();
-      if (Is(TokenKind::kLetters) && DenominatorWordValue(Rest())) current = 1, any = true;
+      if (Is(TokenKind::kLetters) && DenominatorWordValue(Rest())) {
+        current = 1;
+        any = true;
+      }
       continue;
     } else if (any && current >= 100 && IsWord("and") && joins(1)) {
       Advance();
@@ -346,6 +350,10 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
     if (f.kind == Kind::kSymbol && f.name.size() == 1) return false;
   }
   if (single) {
+    bool metres_per = !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) &&
+                      Peek(1).kind == TokenKind::kDivide && Peek(2).kind == TokenKind::kLetters &&
+                      !FindUnit(Peek(2).text).empty();
+    if (metres_per) return !Flipped(kUnitLetter);
     bool half_day = (token.text == "a" || token.text == "p") && Peek(1).kind == TokenKind::kPeriod;
     if (half_day) return true;
     bool candidate = !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) &&

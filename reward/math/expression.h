@@ -12,11 +12,15 @@ namespace sluice::math {
 enum class Kind {
   // Values.
   kNumber,    // `number`, exact; a decimal or a percent sign is a spelling (see Reading)
-  kSymbol,    // `name`: "x", "x_1", "theta", "ABC"; the constants "pi", "e", "i", "infinity"
+  kSymbol,    // `name`: "x", "x_1", "theta", "ABC"; the constants "pi", "e", "i", "infinity"; "..." for dots;
+              // "set Z", "set N", "set Q", "set C" (the reals are an interval)
   kSum,       // args, 2 or more; a - b is a + (-1) * b
   kProduct,   // args, 2 or more; a / b is a * b^-1
   kPower,     // args: base, exponent; sqrt(a) is a^(1/2), a root of index n is a^(1/n)
-  kFunction,  // `name` and args: ln, log (base, argument), sin, ..., abs, floor, ceil, factorial, binomial, f
+  kFunction,  // `name` and args: ln, log (base, argument), sin, ..., abs, floor, ceil, factorial, binomial,
+              // f;
+              // also mod, det, norm, ratio ("3:2"), conjugate, cases (value, condition, ...), "such that"
+              // (element, conditions ...), and sum, prod, int, lim (limits ..., body), which nobody evaluates
   // Statements and collections.
   kRelation,      // args a0 .. an with `relations` between neighbours: "x = 5", "1 < x <= 2", "x in [0, 1]"
   kTuple,         // args, ordered: a point, a vector

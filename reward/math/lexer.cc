@@ -156,7 +156,7 @@ class Lexer {
         {"...", TokenKind::kEllipsis}, {"+/-", TokenKind::kPlusMinus},   {"<=>", TokenKind::kArrow},
         {"<=", TokenKind::kLessEqual}, {">=", TokenKind::kGreaterEqual}, {"==", TokenKind::kEqual},
         {"=>", TokenKind::kArrow},     {"->", TokenKind::kArrow},        {"<>", TokenKind::kNotEqual},
-        {"**", TokenKind::kPower},     {"+-", TokenKind::kPlusMinus},    {"||", TokenKind::kDoubleBar}};
+        {"**", TokenKind::kPower},     {"+-", TokenKind::kPlusMinus}};
     for (const auto& sign : kLong) {
       if (c == sign.spelling[0] && absl::StartsWith(s_.substr(i_), sign.spelling)) {
         return Emit(sign.kind, {}, sign.spelling.size());

@@ -38,8 +38,9 @@ size_t SkipGroups(string_view s, size_t i, bool join_thousands, Token* token) {
   while (true) {
     size_t separator = 0;
     if (At(s, i) == ',' && ThreeDigits(s, i + 1)) {
-      token->has_comma = true;
-      if (!join_thousands) return i;
+      bool certain = s[i + 1] == '0';  // "1,000": no item begins with a zero
+      token->has_comma = token->has_comma || !certain;
+      if (!join_thousands && !certain) return i;
       separator = 1;
     } else {
       separator = SeparatorLength(s, i);

@@ -87,19 +87,27 @@ class Reader {
   // Reads `tokens` as mathematics in all their meanings, else as words.
   absl::Status Read(TokenSpan tokens) {
     size_t count = readings_.size();
-    bool words = IsWordsOnly(tokens);
-    if (!words) {
-      unsigned met = 0;
-      if (absl::Status status = Parse(tokens, 0, &met); !status.ok()) return status;
-      for (unsigned bit = 1; bit <= met; bit <<= 1) {
-        if (met & bit) Parse(tokens, bit).IgnoreError();
-      }
-      if (readings_.size() == count) {
-        if (absl::Status status = ReadNamed(tokens); !status.ok()) return status;
-      }
+    bool time = IsTime(tokens);
+    if (time) AddText(tokens);
+    if (!IsWordsOnly(tokens) && !(time && tokens.size() > 4)) {
+      if (absl::Status status = ReadMathematics(tokens); !status.ok()) return status;
     }
     bool run = tokens.size() == 2 && tokens[0].kind == TokenKind::kLetters && tokens[0].text.size() > 1;
-    if (readings_.size() > count && !run) return absl::OkStatus();
+    if (readings_.size() == count || run) AddText(tokens);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadMathematics(TokenSpan tokens) {
+    size_t count = readings_.size();
+    unsigned met = 0;
+    if (absl::Status status = Parse(tokens, 0, &met); !status.ok()) return status;
+    for (unsigned bit = 1; bit <= met; bit <<= 1) {
+      if (met & bit) Parse(tokens, bit).IgnoreError();
+    }
+    return readings_.size() == count ? ReadNamed(tokens) : absl::OkStatus();
+  }
+
+  void AddText(TokenSpan tokens) {
     Reading text;
     text.value = TextOf(tokens, text_);
     for (Expression& meaning : MeaningOfText(text.value.name)) {
@@ -108,7 +116,6 @@ class Reader {
       readings_.push_back(std::move(r));
     }
     readings_.push_back(std::move(text));
-    return absl::OkStatus();
   }
 
   // One word that is no product of letters, or a name such as "ABC".
@@ -135,21 +142,56 @@ class Reader {
     if (outcome == ParseOutcome::kNotMathematics) return absl::OkStatus();
     if (outcome != ParseOutcome::kParsed) return PastLimit(outcome, limits_);
     if (met != nullptr) *met = parsed.met;
+    size_t count = readings_.size();
     AppendReadings(std::move(parsed), &readings_);
+    DropRepeated(count);
     return absl::OkStatus();
   }
 
-  // "Area of the square = 5", "Answer: 5".
+  // Of the readings from `first` on, those that are there already.
+  void DropRepeated(size_t first) {
+    for (size_t i = readings_.size(); i > first; --i) {
+      for (size_t k = 0; k < first; ++k) {
+        if (!SameTree(readings_[i - 1].value, readings_[k].value) ||
+            readings_[i - 1].unit != readings_[k].unit)
+          continue;
+        readings_.erase(readings_.begin() + static_cast<long>(i - 1));
+        break;
+      }
+    }
+  }
+
+  // "Area of the square = 5", "Answer: 5", "the area is 5".
   absl::Status ReadNamed(TokenSpan tokens) {
     size_t count = readings_.size(), at = 0;
     while (tokens[at].kind == TokenKind::kLetters || tokens[at].kind == TokenKind::kPeriod) ++at;
-    bool given = at > 0 && (tokens[at].kind == TokenKind::kEqual || tokens[at].kind == TokenKind::kColon ||
-                            tokens[at].kind == TokenKind::kApproximately);
-    if (!given) return absl::OkStatus();
-    if (absl::Status status = Parse(tokens.subspan(at + 1), 0); !status.ok()) return status;
-    std::string name = TextOf(tokens.subspan(0, at), text_).name;
+    if (at == 0) return AfterArrow(tokens);
+    string_view verb = tokens[at - 1].text;
+    bool stated = at > 1 && (verb == "is" || verb == "are" || verb == "equals" || verb == "was");
+    bool given = tokens[at].kind == TokenKind::kEqual || tokens[at].kind == TokenKind::kColon ||
+                 tokens[at].kind == TokenKind::kApproximately;
+    if (!given && !stated) return AfterArrow(tokens);
+    if (absl::Status status = Parse(tokens.subspan(given ? at + 1 : at), 0); !status.ok()) return status;
+    std::string name = TextOf(tokens.subspan(0, stated ? at - 1 : at), text_).name;
     for (; count < readings_.size(); ++count) readings_[count].name = name;
     return absl::OkStatus();
+  }
+
+  // What the last arrow leads to.
+  absl::Status AfterArrow(TokenSpan tokens) {
+    size_t last = 0;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i].kind == TokenKind::kArrow) last = i + 1;
+    }
+    return last == 0 ? absl::OkStatus() : Parse(tokens.subspan(last), 0);
+  }
+
+  // "10:30", "1:03 PM": a time of day before anything else.
+  static bool IsTime(TokenSpan tokens) {
+    return tokens.size() >= 4 && tokens[0].kind == TokenKind::kNumber && tokens[0].text.size() <= 2 &&
+           tokens[1].kind == TokenKind::kColon && tokens[2].kind == TokenKind::kNumber &&
+           tokens[2].text.size() == 2 && tokens[2].text[0] < '6' &&
+           (tokens.size() == 4 || tokens[3].kind == TokenKind::kLetters);
   }
 
   // "(D)", "D.", "option D", "(D) 42": sets choice_. Returns the first token of what is to be read.

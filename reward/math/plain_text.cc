@@ -27,6 +27,7 @@ Expression TextOf(absl::Span<const Token> tokens, string_view source) {
         token.kind == TokenKind::kRightBrace) {
       continue;
     }
+    if (token.kind == TokenKind::kPeriod && last == TokenKind::kLetters) continue;
     bool apart = token.space_before && IsWordLike(last) && IsWordLike(token.kind);
     if (apart) text += ' ';
     text += absl::AsciiStrToLower(token.spelled && !token.text.empty()

@@ -120,6 +120,7 @@ class Appender {
     }
     hedged_ = parsed_.joints.or_word;
     if (OneName()) return;
+    ExcludeBareValues();
     if (!AllOf(items, [](const Expression& e) { return IsEquation(e) && IsName(e.args[0]); })) {
       return Add(ListOf(Kind::kList, std::move(items)));
     }
@@ -131,6 +132,19 @@ class Appender {
     }
     Add(ListOf(Kind::kList, std::move(items)));
     Add(ListOf(Kind::kList, std::move(values)), std::move(names));
+  }
+
+  // "x != 2, 3": the relation holds for what follows it.
+  void ExcludeBareValues() {
+    std::vector<Expression>& items = parsed_.items;
+    bool excludes = items[0].kind == Kind::kRelation && items[0].relations.size() == 1 &&
+                    items[0].relations[0] == Relation::kNotEqual;
+    for (size_t i = 1; excludes && i < items.size(); ++i) {
+      if (items[i].kind == Kind::kRelation) continue;
+      Expression relation = NodeOf(Kind::kRelation, items[0].args[0], std::move(items[i]));
+      relation.relations = {Relation::kNotEqual};
+      items[i] = std::move(relation);
+    }
   }
 
   // "x = 2, 3" and "x = 2 or x = 3": the values of one name.
