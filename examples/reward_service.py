@@ -95,8 +95,9 @@ def judge_safely(judge, component, items, deadline):
 
 
 def combine(verdict):
-    """The kind and the weighted sum of a verdict's components, as sluice-reward makes them."""
+    """Detail, kind and weighted sum of a verdict's components, as sluice-reward makes them."""
     kinds = {c.kind for c in verdict.components}
+    verdict.detail = "; ".join(f"{c.name}: {c.detail}" for c in verdict.components if c.detail)
     for kind in (types_pb2.INFRASTRUCTURE, types_pb2.UNDECIDED):
         if kind in kinds:
             verdict.kind, verdict.value = kind, 0.0

@@ -4,6 +4,7 @@ import math
 import re
 
 SIZE = 1 << 12  # of the weight vector; the last places are the measures
+CONSTANT = SIZE - 1  # the place of the feature that is 1 for every completion
 
 
 def bucket(text):

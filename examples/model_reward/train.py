@@ -42,6 +42,9 @@ def train(pairs, generator, epochs=3, rate=0.2, decay=1e-4):
             for sign, vector in ((1, chosen), (-1, rejected)):
                 for i, v in vector.items():
                     weights[i] += sign * step * v - decay * weights[i]
+    # Pairs say nothing of the level: half way between the better and the worse ones is put at a probability of a half.
+    totals = [sum(weights[i] * v for i, v in vector.items()) for pair in vectors for vector in pair]
+    weights[features.CONSTANT] -= sum(totals) / len(totals)
     return [round(w, 6) for w in weights]
 
 

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Post-trains language models with reinforcement learning, as a set of services.\n"
       "Exit codes: 0 done, 1 the job or some rows failed, 2 wrong usage or input, 3 a service cannot be "
-      "reached.");
+      "reached, 130 interrupted.");
   app.set_version_flag("--version", std::string("sluice " SLUICE_VERSION));
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);

@@ -50,6 +50,15 @@ absl::StatusOr<PrivateWorker> StartService(const RewardOptions& o) {
   return PrivateWorker::Start("reward", flags, kStartDeadline);
 }
 
+// A running service, or one of our own, which takes the place of one that has ended.
+absl::StatusOr<Peer> ConnectToService(const RewardOptions& o, std::optional<PrivateWorker>& own) {
+  if (!o.worker.empty()) return Connect(o.worker);
+  own.reset();
+  SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, StartService(o));
+  own.emplace(std::move(started));
+  return Connect(own->address());
+}
+
 // The address of a private service says nothing to the user.
 absl::Status WithoutAddress(const absl::Status& status, const std::optional<PrivateWorker>& own) {
   absl::string_view text = status.message();
@@ -57,54 +66,60 @@ absl::Status WithoutAddress(const absl::Status& status, const std::optional<Priv
   return absl::Status(status.code(), text);
 }
 
-void TellEnd(const RewardOptions& o, const RewardSummary& summary, absl::Duration taken, bool interrupted) {
+int TellEnd(const RewardOptions& o, const RewardSummary& summary, absl::Duration taken, bool interrupted) {
   if (o.summary) std::cerr << summary.ToText(taken);
   if (o.json) std::cout << summary.ToJson(taken).dump() << std::endl;
-  if (!interrupted) return;
-  std::cerr << "sluice: interrupted after " << summary.rows() << " rows";
-  if (o.output != "-")
-    std::cerr << ", which are in " << o.output << "; the same command with --resume goes on";
-  std::cerr << std::endl;
-}
-
-absl::StatusOr<ExitCode> Score(const RewardOptions& o, const Interruption& interruption) {
-  SLUICE_RETURN_IF_ERROR(CheckUsage(o));
-  SLUICE_ASSIGN_OR_RETURN(const RewardSpec spec, ReadRewardSpec(o.spec));
-  SLUICE_ASSIGN_OR_RETURN(const auto source, RowSource::Open(o.input, spec, interruption.fd()));
-  std::optional<PrivateWorker> own;
-  if (o.worker.empty()) {
-    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, StartService(o));
-    own.emplace(std::move(started));
+  if (interrupted) {
+    std::cerr << "sluice: interrupted after " << summary.rows() << " rows";
+    if (o.output != "-")
+      std::cerr << ", which are in " << o.output << "; the same command with --resume goes on";
+    std::cerr << std::endl;
+    return kInterrupted;
   }
-  SLUICE_ASSIGN_OR_RETURN(const Peer peer, Connect(own ? own->address() : o.worker));
-  ScoringOptions options;
-  options.input_name = o.input == "-" ? "standard input" : o.input;
-  options.explain = o.explain;
-  options.sample_deadline = absl::Seconds(o.deadline_seconds);
-  const RowScorer scorer(peer, spec, options, interruption.token());
-  const absl::Status probed = WithoutAddress(scorer.Probe(), own);
-  if (!probed.ok()) return Annotate(probed, o.spec);
-  RowSource::Done done;
-  if (o.resume) {
-    SLUICE_ASSIGN_OR_RETURN(done, source->SkipDone(o.output));
-  }
-  SLUICE_ASSIGN_OR_RETURN(const auto output, RowOutput::Open(o.output, done.bytes));
-  if (done.rows > 0) std::cerr << "sluice: " << done.rows << " rows are in " << o.output << " already\n";
-  RewardSummary summary(spec);
-  const absl::Time begin = absl::Now();
-  const absl::Status status =
-      ScoreRows(*source, scorer, spec, options, interruption.token(), *output, summary);
-  TellEnd(o, summary, absl::Now() - begin, interruption.token().cancelled() && status.ok());
-  SLUICE_RETURN_IF_ERROR(WithoutAddress(status, own));
-  if (interruption.token().cancelled()) return kInterrupted;
   if (summary.failed() == 0) return kDone;
   std::cerr << "sluice: " << summary.failed() << " of " << summary.rows() << " rows could not be judged\n";
   return kFailed;
 }
 
+absl::StatusOr<int> ScoreInto(const RewardOptions& o, const RewardSpec& spec, const ScoringOptions& options,
+                              RowSource& source, RowScorer& scorer, const CancelToken& cancel) {
+  RowSource::Done done;
+  if (o.resume) {
+    SLUICE_ASSIGN_OR_RETURN(done, source.SkipDone(o.output));
+    if (done.rows > 0) std::cerr << "sluice: " << done.rows << " rows are in " << o.output << " already\n";
+  }
+  SLUICE_ASSIGN_OR_RETURN(const auto output, RowOutput::Open(o.output, done.bytes));
+  RewardSummary summary(spec);
+  const absl::Time begin = absl::Now();
+  SLUICE_RETURN_IF_ERROR(ScoreRows(source, scorer, spec, options, cancel, *output, summary));
+  return TellEnd(o, summary, absl::Now() - begin, cancel.cancelled());
+}
+
+// Nothing is written before the spec is known to be right.
+absl::StatusOr<int> Score(const RewardOptions& o, const Interruption& interruption) {
+  SLUICE_RETURN_IF_ERROR(CheckUsage(o));
+  SLUICE_ASSIGN_OR_RETURN(const RewardSpec spec, ReadRewardSpec(o.spec));
+  SLUICE_ASSIGN_OR_RETURN(const auto source, RowSource::Open(o.input, spec, interruption.fd()));
+  ScoringOptions options;
+  options.input_name = o.input == "-" ? "standard input" : o.input;
+  options.explain = o.explain;
+  options.sample_deadline = absl::Seconds(o.deadline_seconds);
+  std::optional<PrivateWorker> own;
+  SLUICE_ASSIGN_OR_RETURN(Peer peer, ConnectToService(o, own));
+  RowScorer::Restart restart;
+  if (own) restart = [&] { return ConnectToService(o, own); };
+  RowScorer scorer(std::move(peer), spec, options, interruption.token(), restart);
+  if (const absl::Status probed = scorer.Probe(); !probed.ok())
+    return Annotate(WithoutAddress(probed, own), o.spec);
+  const auto code = ScoreInto(o, spec, options, *source, scorer, interruption.token());
+  if (!code.ok()) return WithoutAddress(code.status(), own);
+  return code;
+}
+
 int Reward(const RewardOptions& o) {
   const Interruption interruption;
-  const absl::StatusOr<ExitCode> code = Score(o, interruption);
+  const absl::StatusOr<int> code = Score(o, interruption);
+  if (absl::IsCancelled(code.status()) && interruption.token().cancelled()) return kInterrupted;
   return code.ok() ? *code : Report(code.status());
 }
 

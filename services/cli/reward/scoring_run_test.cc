@@ -53,7 +53,7 @@ class ScoringRunTest : public ::testing::Test {
     }
     resumed_ = done.rows;
     SLUICE_ASSIGN_OR_RETURN(const auto output, RowOutput::Open(output_, done.bytes));
-    const RowScorer scorer(server_.peer(), spec_, options_, cancel_);
+    RowScorer scorer(server_.peer(), spec_, options_, cancel_, restart_);
     return ScoreRows(*source, scorer, spec_, options_, cancel_, *output, summary_);
   }
 
@@ -75,6 +75,7 @@ class ScoringRunTest : public ::testing::Test {
   RewardSpec spec_{{{"math", 1, MathScorerSpec{}}}};
   ScoringOptions options_{"in.jsonl"};
   CancelToken cancel_;
+  RowScorer::Restart restart_;
   std::function<Verdict(const ScoreItem&)> judge_ = RightWhenEqual;
   FakeScorer fake_{[this](const ScoreItem& item) { return judge_(item); }};
   Executor executor_;
@@ -127,6 +128,26 @@ TEST_F(ScoringRunTest, WhatWasNotJudgedInTimeIsInfrastructure) {
 TEST_F(ScoringRunTest, AServiceThatIsAwayEndsTheRunWithWhatIsDone) {
   fake_.FailScore(absl::UnavailableError("away"), 1000);
   EXPECT_EQ(Run(Rows(0, 100)).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ScoringRunTest, AServiceOfOurOwnIsStartedAnewAndOnlyTheRowThatEndsItIsLost) {
+  int restarts = 0;
+  restart_ = [&]() -> absl::StatusOr<Peer> {
+    ++restarts;
+    return server_.peer();
+  };
+  options_.calls_at_once = 1;
+  fake_.FailScore(absl::UnavailableError("ended"), 2);  // the batch, and its first row once
+  ASSERT_TRUE(Run(Rows(0, 200)).ok());
+  ExpectIds(200);
+  EXPECT_EQ(restarts, 1);
+  EXPECT_EQ(summary_.failed(), 0);
+  fake_.FailScore(absl::UnavailableError("ended"), 3);  // the batch, its first row, and that again
+  ASSERT_TRUE(Run(Rows(0, 3)).ok());
+  EXPECT_EQ(restarts, 3);
+  EXPECT_EQ(Output()[0]["verdict"], "INFRASTRUCTURE");
+  EXPECT_EQ(Output()[2]["verdict"], "WRONG");
+  EXPECT_EQ(summary_.failed(), 1);
 }
 
 TEST_F(ScoringRunTest, CancellingKeepsThePrefix) {
