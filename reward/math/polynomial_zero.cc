@@ -110,6 +110,7 @@ ZeroDecision DecideClosed(Ring& ring, const Polynomial& p, int bits) {
     if (!zero || !ring.work().ok()) break;
     zero = SignOf(ring.ToExpression(coefficient), bits, ring.work()) == Sign::kZero;
   }
+  if (!ring.work().ok()) return {};  // what broke off proves nothing
   if (zero) return {Zeroness::kZero, "algebraic"};
   if (IsZeroOfLogarithms(ring, p, bits)) return {Zeroness::kZero, "logarithms"};
   sign = SignOf(value, bits, ring.work());

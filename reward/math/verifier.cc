@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "reward/math/parser.h"
+#include "reward/math/wrapping.h"
 
 namespace sluice::math {
 namespace {
@@ -43,6 +44,10 @@ Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
   Explanation out;
   out.gold = std::string(gold);
   out.prediction = std::string(prediction);
+  if (absl::string_view bare = StripWrapping(gold); !bare.empty() && bare == StripWrapping(prediction)) {
+    out.decision = {Answer::kEqual, "same text", "", ""};
+    return out;
+  }
   std::vector<Reading> g = ReadOr(gold, "the reference answer", &out.reason);
   if (!out.reason.empty()) return out;
   std::vector<Reading> p = ReadOr(prediction, "the answer", &out.reason);

@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../.."
 seconds=$1
 shift
 readers=("$@")
-[ $# -gt 0 ] || readers=(safetensors model_directory model_config tokenizer chat_template)
+[ $# -gt 0 ] || readers=(safetensors model_directory model_config tokenizer chat_template
+  math_answer math_extraction math_pair)
 build=${SLUICE_FUZZ_BUILD:-build/fuzz}
 cmake --preset fuzz -B "$build" >/dev/null
 cmake --build "$build" --target fuzzers
@@ -17,8 +18,11 @@ status=0
 for reader in "${readers[@]}"; do
   mkdir -p "$build/corpus/$reader"
   echo "== $reader"
+  dictionary=()
+  [[ $reader != math_* ]] || dictionary=(-dict=tests/fuzz/math.dict)
   "$build/bin/fuzz_$reader" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -use_value_profile=1 \
-    -print_final_stats=1 -artifact_prefix="$build/crashes/$reader-" "$build/corpus/$reader" "$build/seeds/$reader" \
+    -print_final_stats=1 "${dictionary[@]}" -artifact_prefix="$build/crashes/$reader-" "$build/corpus/$reader" \
+    "$build/seeds/$reader" \
     2>"$build/$reader.log" || { tail -n 30 "$build/$reader.log"; status=1; }
   grep -E '^stat::(number_of_executed_units|peak_rss_mb)|DONE' "$build/$reader.log" || true
 done

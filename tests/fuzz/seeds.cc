@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/spec/tiny_model.h"
+#include "reward/math/suite/rows.h"
 
 namespace sluice {
 namespace {
@@ -80,6 +81,18 @@ void WriteAll(const Seeds& seeds) {
       "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant' }}{% endif %}");
 }
 
+// Every row of the mathematics suite. Run from the repository's root.
+void WriteMath(const Seeds& seeds) {
+  for (const math::SuiteRow& row : math::ReadSuite("reward/math/suite/pairs.jsonl")) {
+    const std::string name = std::to_string(row.line);
+    seeds.Put("math_answer", name, row.answer);
+    seeds.Put("math_pair", name, row.gold + "\n" + row.answer);
+  }
+  for (const math::SuiteRow& row : math::ReadSuite("reward/math/suite/completions.jsonl")) {
+    seeds.Put("math_extraction", std::to_string(row.line), row.answer);
+  }
+}
+
 }  // namespace
 }  // namespace sluice
 
@@ -89,5 +102,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   sluice::WriteAll(sluice::Seeds(argv[1]));
+  sluice::WriteMath(sluice::Seeds(argv[1]));
   return 0;
 }

@@ -23,9 +23,9 @@ double ProcessorSeconds() {
 }
 
 // Judges within bounds.
-Answer Judge(const std::string& gold, const std::string& answer) {
+Decision Judge(const std::string& gold, const std::string& answer) {
   const double start = ProcessorSeconds();
-  const Answer pair = ComparePair(gold, answer).decision.answer;
+  const Decision pair = ComparePair(gold, answer).decision;
   (void)JudgeCompletion(gold, answer);
   const double seconds = ProcessorSeconds() - start;
   EXPECT_LT(seconds, 3) << gold.substr(0, 200) << " against " << answer.substr(0, 200);
@@ -34,8 +34,8 @@ Answer Judge(const std::string& gold, const std::string& answer) {
 
 TEST(HostileInputTest, PathologicalAnswersAreJudgedWithinBounds) {
   for (const auto& [name, text] : PathologicalAnswers()) {
-    EXPECT_NE(Judge(text, text), Answer::kDifferent) << name << " differs from itself";
-    EXPECT_NE(Judge("5", text), Answer::kEqual) << name << " is not five";
+    EXPECT_NE(Judge(text, text).answer, Answer::kDifferent) << name << " differs from itself";
+    EXPECT_NE(Judge("5", text).answer, Answer::kEqual) << name << " is not five";
     (void)Judge(text, "5");
     (void)Judge(text, text + "+1");
     (void)Judge("x^2+\\sqrt{2}", text);
@@ -85,7 +85,7 @@ TEST(HostileInputTest, BrokenAnswersAreJudgedAndEqualThemselves) {
   for (int i = 0; i < 20000; ++i) {
     const std::string a = Mutate(texts[random() % texts.size()], texts, random);
     const std::string b = Mutate(a, texts, random);
-    EXPECT_NE(Judge(a, a), Answer::kDifferent) << "{" << a << "} differs from itself";
+    EXPECT_NE(Judge(a, a).answer, Answer::kDifferent) << "{" << a << "} differs from itself";
     (void)Judge(a, b);
   }
 }

@@ -76,6 +76,12 @@ TEST(RandomExpressionTest, ClosedValuesEqualTheirRewrittenFormsOnly) { CompareFo
 TEST(RandomExpressionTest, FunctionsEqualTheirRewrittenFormsOnly) { CompareFormulas(true, 3, 5000, 2); }
 TEST(RandomExpressionTest, DeepFormulasEqualTheirRewrittenFormsOnly) { CompareFormulas(true, 5, 500, 3); }
 
+// An equation with a constant side is solved or contradicts itself, for which there are rules of their own.
+bool HasVariable(const Formula& f) {
+  const bool variable = f.op == Formula::Op::kName && f.name != "e" && f.name != "\\pi";
+  return variable || std::any_of(f.args.begin(), f.args.end(), HasVariable);
+}
+
 // Formulas inside of collections and statements: the order counts in some of them.
 TEST(RandomExpressionTest, CollectionsEqualTheirRewrittenFormsOnly) {
   Generator generator(4);
@@ -94,6 +100,7 @@ TEST(RandomExpressionTest, CollectionsEqualTheirRewrittenFormsOnly) {
     for (int k = 0; k < 2; ++k) golds.push_back(RandomFormula(generator, 2, true));
     for (const Formula& gold : golds) others.push_back(Rewrite(gold, generator, 2));
     if (Compare(golds[0], golds[1], generator) != Truth::kOther) continue;
+    if (*shape.separator == '=' && !(HasVariable(golds[0]) && HasVariable(golds[1]))) continue;
     const auto spell = [&](const std::vector<Formula>& parts) {
       std::vector<std::string> texts;
       for (const Formula& part : parts) texts.push_back(Spell(part, generator));

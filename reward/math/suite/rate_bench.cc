@@ -14,8 +14,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
-#include "reward/math/suite/python_random.h"
 #include "reward/math/suite/pathological.h"
+#include "reward/math/suite/python_random.h"
 #include "reward/math/verifier.h"
 
 namespace sluice::math {

@@ -105,7 +105,7 @@ std::string Commuted(const std::string& text) {
 
 // Blanks around signs and separators, outside of words.
 std::string Spaced(const std::string& text) {
-  if (HasText(text) || Has(text, "\\begin") || Has(text, "\\!")) return "";
+  if (HasText(text) || Has(text, "\\begin") || Has(text, "\\!") || Has(text, "{,}")) return "";
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const bool number = i > 0 && i + 1 < text.size() && IsDigit(text[i - 1]) && IsDigit(text[i + 1]);
@@ -240,13 +240,8 @@ std::vector<Rewritten> SameValue(const std::string& gold) {
   const auto add = [&](const char* by, std::string text) {
     if (!text.empty() && text != gold) out.push_back({by, std::move(text)});
   };
-  for (const auto& [before, after] : {std::pair("$", "$"),
-                                      {"\\(", "\\)"},
-                                      {"\\[", "\\]"},
-                                      {"$$", "$$"},
-                                      {"\\boxed{", "}"},
-                                      {" ", "  "},
-                                      {"{", "}"}}) {
+  for (const auto& [before, after] :
+       {std::pair("$", "$"), {"\\(", "\\)"}, {"\\[", "\\]"}, {"$$", "$$"}, {"\\boxed{", "}"}, {" ", "  "}}) {
     add(before, absl::StrCat(before, gold, after));
   }
   add("spaces", Spaced(gold));
@@ -274,10 +269,14 @@ std::vector<Rewritten> OtherValue(const std::string& gold) {
   if (std::regex_match(braces, match, kFraction) && match[2] != match[3]) {
     add("upside down", absl::StrCat(match[1].str(), "\\frac{", match[3].str(), "}{", match[2].str(), "}"));
   }
-  add("no root", Substitute(braces, R"(\\sqrt\{(\d+)\})", "($1)"));
+  const auto changed = [&](const char* pattern, const char* by) {
+    const std::string other = Substitute(braces, pattern, by);
+    return other == braces ? "" : other;
+  };
+  add("no root", changed(R"(\\sqrt\{(\d+)\})", "($1)"));
   add("e for pi", absl::StrReplaceAll(gold, {{"\\pi", " e"}}));
   add("cap", absl::StrReplaceAll(gold, {{"\\cup", "\\cap"}}));
-  add("quotient", Substitute(braces, R"((\d)\s*\\(sqrt|pi))", R"($1/\$2)"));
+  add("quotient", changed(R"((\d)\s*\\(sqrt|pi))", R"($1/\$2)"));
   if (std::regex_match(gold, std::regex(R"(-?\d*[1-9]\d*)"))) {
     for (const char* tail :
          {"0", "!+1", "i", "x", "\\pi", "+1", "^3-2", "\\%1", ".5", "\\sqrt{2}", "/7", ",8"}) {
