@@ -31,6 +31,18 @@ std::string MetricLine(const std::string& label, const std::string& metric, cons
                          Number(MetricOf(job.last_step(), metric)), Sparkline(history.Series(metric), spark));
 }
 
+// The mean of each component before its weight, below the reward; none for a reward of one component.
+std::string Components(const v1::Job& job, const StepHistory& history, int width) {
+  std::string out;
+  const auto& components = job.spec().reward().component();
+  for (const v1::RewardComponent& c : components) {
+    if (components.size() > 1)
+      out +=
+          MetricLine("  " + c.name().substr(0, kMetricColumn - 3), "reward_" + c.name(), job, history, width);
+  }
+  return out;
+}
+
 std::string ProgressBar(int64_t done, int64_t total, int width) {
   const int64_t filled = total > 0 ? std::min<int64_t>(width, done * width / total) : 0;
   std::string out;
@@ -171,8 +183,8 @@ std::string RenderEvaluations(const v1::Job& job, int limit) {
 std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& history, int width) {
   const v1::Job& job = state.job();
   std::string out = Header(job, width) + "\n";
-  const std::pair<const char*, const char*> metrics[] = {{"reward", "reward"},
-                                                         {"kl", "kl"},
+  out += MetricLine("reward", "reward", job, history, width) + Components(job, history, width);
+  const std::pair<const char*, const char*> metrics[] = {{"kl", "kl"},
                                                          {"entropy", "entropy"},
                                                          {"tokens", "completion_tokens"},
                                                          {"clipped", "clip_fraction"},

@@ -146,5 +146,18 @@ TEST(PanelTest, ShowsTheFirstAndTheNewestEvaluations) {
   EXPECT_THAT(table, Not(HasSubstr("      40  ")));
 }
 
+TEST(RenderPanelTest, ShowsTheComponentsOfARewardApart) {
+  v1::WatchJobResponse state = Running();
+  v1::RewardSpec& reward = *state.mutable_job()->mutable_spec()->mutable_reward();
+  reward.add_component()->set_name("answer");
+  auto& metrics = *state.mutable_job()->mutable_last_step()->mutable_metrics();
+  metrics["reward_answer"] = 0.375;
+  EXPECT_THAT(RenderPanel(state, {}, 100), Not(HasSubstr("0.375")));  // one component is the reward
+  reward.add_component()->set_name("form");
+  metrics["reward_form"] = 0.125;
+  EXPECT_THAT(RenderPanel(state, {}, 100), HasSubstr("    answer             0.375"));
+  EXPECT_THAT(RenderPanel(state, {}, 100), HasSubstr("    form               0.125"));
+}
+
 }  // namespace
 }  // namespace sluice::cli
