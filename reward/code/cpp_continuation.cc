@@ -64,9 +64,9 @@ class CodeScanner {
 };
 
 struct Head {
-  std::string before;              // the prompt up to the function
-  std::string result, parameters;  // as written
-  std::vector<std::string> names;  // of the parameters
+  std::string before;                    // the prompt up to the function
+  std::string result, name, parameters;  // as written
+  std::vector<std::string> names;        // of the parameters
 };
 
 // The name that a parameter declares: the last one before a default value or the bounds of an array.
@@ -97,41 +97,53 @@ std::vector<std::string> ParameterNames(absl::string_view parameters) {
 }
 
 // The last place where `name` stands before "(" as a word of its own, in code.
-size_t FindFunction(absl::string_view prompt, absl::string_view name) {
+size_t FindFunction(absl::string_view text, absl::string_view name) {
   size_t found = absl::string_view::npos;
-  CodeScanner scanner(prompt);
+  CodeScanner scanner(text);
   for (size_t i = scanner.Next(); i != absl::string_view::npos; i = scanner.Next()) {
-    if (!absl::StartsWith(prompt.substr(i), name)) continue;
-    if (i > 0 && IsNameCharacter(prompt[i - 1])) continue;
-    absl::string_view after = absl::StripLeadingAsciiWhitespace(prompt.substr(i + name.size()));
+    if (!absl::StartsWith(text.substr(i), name) || (i > 0 && IsNameCharacter(text[i - 1]))) continue;
+    absl::string_view after = absl::StripLeadingAsciiWhitespace(text.substr(i + name.size()));
     if (absl::StartsWith(after, "(")) found = i;
   }
   return found;
 }
 
-absl::StatusOr<Head> ReadHead(absl::string_view prompt, absl::string_view name) {
-  auto error = [&] {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "field \"prompt\": C++ that ends in the head of the function ", name, " and \"{\" is expected"));
-  };
-  size_t at = FindFunction(prompt, name);
-  if (at == absl::string_view::npos) return error();
-  size_t line = prompt.rfind('\n', at);
-  line = line == absl::string_view::npos ? 0 : line + 1;
-  size_t open = prompt.find('(', at), close = open;
-  for (int depth = 0; close < prompt.size(); ++close) {
-    depth += prompt[close] == '(' ? 1 : prompt[close] == ')' ? -1 : 0;
-    if (depth == 0) break;
+// Where the parenthesis opens that `text` ends with the closing one of; npos: it does not.
+size_t OpeningOfLast(absl::string_view text) {
+  int depth = 0;
+  for (size_t i = text.size(); i-- > 0;) {
+    depth += text[i] == ')' ? 1 : text[i] == '(' ? -1 : 0;
+    if (depth == 0) return text[i] == '(' ? i : absl::string_view::npos;
   }
-  if (close >= prompt.size() || absl::StripAsciiWhitespace(prompt.substr(close + 1)) != "{") return error();
-  Head head{std::string(prompt.substr(0, line)), std::string(prompt.substr(line, at - line)),
-            std::string(prompt.substr(open + 1, close - open - 1))};
-  head.names = ParameterNames(head.parameters);
-  for (const std::string& parameter : head.names) {
-    if (parameter.empty()) return error();
+  return absl::string_view::npos;
+}
+
+bool IsComplete(const Head& head) {
+  for (const std::string& name : head.names) {
+    if (name.empty()) return false;
   }
-  if (absl::StripAsciiWhitespace(head.result).empty()) return error();
-  return head;
+  return !head.name.empty() && !absl::StripAsciiWhitespace(head.result).empty();
+}
+
+absl::StatusOr<Head> ReadHead(absl::string_view prompt) {
+  absl::string_view text = absl::StripTrailingAsciiWhitespace(prompt);
+  bool opens = absl::ConsumeSuffix(&text, "{");
+  text = absl::StripTrailingAsciiWhitespace(text);
+  size_t open = opens ? OpeningOfLast(text) : absl::string_view::npos;
+  Head head;
+  if (open != absl::string_view::npos) {
+    absl::string_view before = absl::StripTrailingAsciiWhitespace(text.substr(0, open));
+    size_t begin = before.size();
+    while (begin > 0 && IsNameCharacter(before[begin - 1])) --begin;
+    size_t line = before.rfind('\n', begin);
+    line = line == absl::string_view::npos ? 0 : line + 1;
+    head = {std::string(text.substr(0, line)), std::string(text.substr(line, begin - line)),
+            std::string(before.substr(begin)), std::string(text.substr(open + 1, text.size() - open - 2))};
+    head.names = ParameterNames(head.parameters);
+  }
+  if (IsComplete(head)) return head;
+  return absl::InvalidArgumentError(
+      "field \"prompt\": C++ that ends in the head of a function and \"{\" is expected");
 }
 
 // The body up to the brace that closes the function, which is added where it is missing.
@@ -173,8 +185,8 @@ std::string Includes(absl::string_view text) {
   return out;
 }
 
-std::string Wrapper(const Head& head, absl::string_view name) {
-  return absl::StrCat("\n", head.result, kEntry, "(", head.parameters, ") {\n  return ", name, "(",
+std::string Wrapper(const Head& head) {
+  return absl::StrCat("\n", head.result, kEntry, "(", head.parameters, ") {\n  return ", head.name, "(",
                       absl::StrJoin(head.names, ", "), ");\n}\n");
 }
 
@@ -212,9 +224,8 @@ extern "C" int __wrap_main(int count, char** words) {
 std::string TestsUnit(const Head& head, const HumanEvalTest& row, absl::string_view tag) {
   absl::string_view tests = absl::StripLeadingAsciiWhitespace(row.test);
   absl::ConsumePrefix(&tests, "}");
-  return absl::StrCat(head.before, "\n", head.result, kEntry, "(", head.parameters, ");\n#define ",
-                      row.entry_point, " ", kEntry,
-                      "\nextern \"C\" void sluice_test_failed();\n#undef assert\n",
+  return absl::StrCat(head.before, "\n", head.result, kEntry, "(", head.parameters, ");\n#define ", head.name,
+                      " ", kEntry, "\nextern \"C\" void sluice_test_failed();\n#undef assert\n",
                       "#define assert(...) ((__VA_ARGS__) ? void(0) : sluice_test_failed())\n", tests,
                       "\nstatic const unsigned char sluice_tag[32] = {", ByteList(tag), "};\n", kProof,
                       // A message of no bytes.
@@ -227,10 +238,10 @@ std::string TestsUnit(const Head& head, const HumanEvalTest& row, absl::string_v
 
 absl::StatusOr<CppContinuation> ContinueCpp(const HumanEvalTest& row, absl::string_view completion,
                                             absl::string_view tag) {
-  SLUICE_ASSIGN_OR_RETURN(Head head, ReadHead(row.prompt, row.entry_point));
+  SLUICE_ASSIGN_OR_RETURN(Head head, ReadHead(row.prompt));
   CppContinuation out;
-  std::string wrapper = Wrapper(head, row.entry_point);
-  if (DefinesFunction(completion, row.entry_point)) {
+  std::string wrapper = Wrapper(head);
+  if (DefinesFunction(completion, head.name)) {
     out.candidates = {absl::StrCat(kRenamedMain, Includes(head.before), completion, wrapper),
                       absl::StrCat(kRenamedMain, head.before, completion, wrapper)};
   } else {

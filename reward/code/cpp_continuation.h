@@ -18,7 +18,7 @@ struct CppContinuation {
 };
 
 // To be linked with "-Wl,--wrap=main". `tag`: 32 bytes that only the tests' unit and the service know.
-// INVALID_ARGUMENT: the prompt does not end in the head of the function entry_point.
+// INVALID_ARGUMENT: the prompt does not end in the head of a function.
 absl::StatusOr<CppContinuation> ContinueCpp(const HumanEvalTest& row, absl::string_view completion,
                                             absl::string_view tag);
 

@@ -51,35 +51,49 @@ absl::string_view WithoutIndentation(absl::string_view line, size_t columns) {
   return line.substr(std::min(blanks, columns));
 }
 
-// Blocks in order. A fence with an info string inside a block opens one within it.
-std::vector<Block> ReadBlocks(absl::string_view text) {
-  std::vector<Block> blocks;
-  int depth = 0;  // of blocks that are open
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+// The blocks of a text. Within Markdown that is itself fenced there are blocks again; elsewhere a fence with
+// an info string opens one that belongs to the program.
+class BlockReader {
+ public:
+  std::vector<Block> Read(absl::string_view text) {
+    for (absl::string_view line : absl::StrSplit(text, '\n')) Take(line);
+    return std::move(blocks_);
+  }
+
+ private:
+  void Take(absl::string_view line) {
     Fence fence = ReadFence(absl::StripSuffix(line, "\r"));
-    bool opens =
-        fence.mark != 0 &&
-        (depth == 0 || (HoldsText(blocks.back().opening.info) && !Closes(fence, blocks.back().opening)));
-    if (opens) {
-      blocks.push_back({fence, {}});
-      depth = 1;
-      continue;
-    }
-    if (depth > 0 && fence.mark != 0) {
-      bool inner = fence.mark == blocks.back().opening.mark && !fence.info.empty() &&
-                   fence.length >= blocks.back().opening.length &&
-                   fence.indentation <= blocks.back().opening.indentation + 3;
-      if (inner) {
-        ++depth;
-      } else if (Closes(fence, blocks.back().opening)) {
-        --depth;
-        if (depth == 0) continue;
+    if (fence.mark != 0 && TakeFence(fence)) return;
+    if (open_.empty()) return;
+    Block& block = blocks_[open_.back()];
+    block.lines.push_back(WithoutIndentation(line, block.opening.indentation));
+  }
+
+  // Whether the fence opens or closes a block.
+  bool TakeFence(const Fence& fence) {
+    if (!open_.empty()) {
+      const Fence& opening = blocks_[open_.back()].opening;
+      if (Closes(fence, opening)) {
+        if (inner_ > 0) return --inner_, false;
+        open_.pop_back();
+        return true;
+      }
+      if (!HoldsText(opening.info)) {
+        bool opens_inner = fence.mark == opening.mark && fence.length >= opening.length &&
+                           !fence.info.empty() && fence.indentation <= opening.indentation + 3;
+        inner_ += opens_inner;
+        return false;
       }
     }
-    if (depth > 0) blocks.back().lines.push_back(WithoutIndentation(line, blocks.back().opening.indentation));
+    open_.push_back(blocks_.size());
+    blocks_.push_back({fence, {}});
+    return true;
   }
-  return blocks;
-}
+
+  std::vector<Block> blocks_;
+  std::vector<size_t> open_;  // Markdown and what is open within it
+  int inner_ = 0;             // fences that are open within the innermost
+};
 
 bool SaysLanguage(const std::string& info, CodeLanguage language) {
   static constexpr absl::string_view kPython[] = {"", "python", "py", "python3", "py3", "python2", "pycon"};
@@ -107,7 +121,7 @@ Program FindProgram(absl::string_view completion, CodeLanguage language) {
   if (open != absl::string_view::npos && absl::StripAsciiWhitespace(said.substr(0, open)).empty()) {
     return {"", false, "the reasoning is not closed, so there is no program after it"};
   }
-  std::vector<Block> blocks = ReadBlocks(said);
+  std::vector<Block> blocks = BlockReader().Read(said);
   auto chosen = std::find_if(blocks.rbegin(), blocks.rend(),
                              [&](const Block& b) { return SaysLanguage(b.opening.info, language); });
   if (chosen == blocks.rend()) chosen = blocks.rbegin();

@@ -195,7 +195,7 @@ absl::StatusOr<TestSet> ReadHumanEval(const ScoreItem& item, bool cpp) {
     return true;
   };
   if (!take("prompt", out.prompt)) out.prompt = item.prompt;
-  bool tested = take("test", out.test) || (nested && take("tests", out.test));
+  bool tested = take("test", out.test);
   if (!tested && cpp && tests != nullptr && !nested) {
     out.test = *tests;
     tested = true;

@@ -1,6 +1,6 @@
 # A program with standard input and output, as __main__.
 def run_program():
-    code, error = compiled(receive()[1])
+    code, error = compiled([receive()[1]])
     if code is None:
         send(("broken", error))
         return 1

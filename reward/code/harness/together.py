@@ -80,6 +80,8 @@ def tested_together():
     own_builtins = dict(vars(builtins))
     run, module_of, space_of, describe, tell = exec, run_module, test_space, described, text_of
     guard_frames()
+    sys.modules.pop(__name__, None)
+    vars(sys.modules["__main__"]).clear()
     try:
         module = module_of(code, "program")
     except BaseException as error:

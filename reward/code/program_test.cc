@@ -1,0 +1,72 @@
+#include "reward/code/program.h"
+
+#include "gtest/gtest.h"
+#include "reward/code/python_program.h"
+
+namespace sluice {
+namespace {
+
+std::string Python(const std::string& completion) {
+  return FindProgram(completion, CodeLanguage::kPython).source;
+}
+
+TEST(Program, IsTheLastBlock) {
+  EXPECT_EQ(Python("x = 1\n"), "x = 1\n");
+  EXPECT_EQ(Python("    return 1\n"), "    return 1\n");
+  EXPECT_EQ(Python("a\n```python\nx = 1\n```\nb\n```py\nx = 2\n```\nc"), "x = 2\n");
+  EXPECT_EQ(Python("```\nx = 1\n```"), "x = 1\n");
+  EXPECT_EQ(Python("~~~ python\nx = 1\n```\n~~~"), "x = 1\n```\n");
+  EXPECT_EQ(Python("````python\nx = '''\n```\n'''\n````\n"), "x = '''\n```\n'''\n");
+  EXPECT_EQ(Python("```{.python .numberLines}\nx = 1\n```"), "x = 1\n");
+  EXPECT_EQ(Python("```Python3\r\nx = 1\r\n```\r\n"), "x = 1\r\n");
+}
+
+TEST(Program, SurvivesACutOffEnd) {
+  EXPECT_EQ(Python("text\n```python\nx = 1\ny = "), "x = 1\ny = \n");
+  EXPECT_EQ(Python("```python\nx = 1\n```\n```python\nx = 2"), "x = 2\n");
+}
+
+TEST(Program, PassesOverOtherLanguages) {
+  EXPECT_EQ(Python("```python\nx = 1\n```\nRun it:\n```bash\npython x.py\n```\n```text\n1\n```"), "x = 1\n");
+  EXPECT_EQ(Python("```text\nx = 1\n```"), "x = 1\n");
+  EXPECT_EQ(FindProgram("```python\nx\n```\n```c++\nint x;\n```", CodeLanguage::kCpp).source, "int x;\n");
+}
+
+TEST(Program, NestedFencesBelongToTheProgram) {
+  EXPECT_EQ(Python("```python\ndef f():\n    \"\"\"\n    ```\n    f()\n    ```\n    \"\"\"\n```"),
+            "def f():\n    \"\"\"\n    ```\n    f()\n    ```\n    \"\"\"\n");
+  EXPECT_EQ(Python("```python\ns = '''\n```sql\nselect\n```\n'''\n```\n"),
+            "s = '''\n```sql\nselect\n```\n'''\n");
+  EXPECT_EQ(Python("````markdown\ntext\n```python\nx = 1\n```\nmore\n````\n"), "x = 1\n");
+  EXPECT_EQ(Python("1. Do\n   ```python\n   if x:\n       y\n   ```\n"), "if x:\n    y\n");
+}
+
+TEST(Program, IsOutsideTheReasoning) {
+  EXPECT_EQ(Python("<think>```python\nx = 1\n```</think>\n```python\nx = 2\n```"), "x = 2\n");
+  EXPECT_EQ(Python("```python\nx = 1\n```</think>x = 3"), "x = 3");
+  EXPECT_FALSE(FindProgram("<think>```python\nx = 1\n```", CodeLanguage::kPython).missing.empty());
+  EXPECT_FALSE(FindProgram("<think>a</think>  \n", CodeLanguage::kPython).missing.empty());
+  EXPECT_FALSE(FindProgram("```python\n```", CodeLanguage::kPython).missing.empty());
+}
+
+TEST(Program, OfTenMegabytesIsFoundInLinearTime) {
+  std::string fences;
+  while (fences.size() < (size_t{10} << 20)) fences += "```python\n``` \n~~~\n<think>";
+  EXPECT_FALSE(FindProgram(fences, CodeLanguage::kPython).source.empty());
+}
+
+TEST(ContinuedSources, ReadsBodiesAndWholeFunctions) {
+  const std::string head = "import math\n\ndef f(x):\n    \"\"\" doc \"\"\"\n";
+  auto sources = ContinuedSources(head, "    return x\n", "f");
+  EXPECT_EQ(sources[0], head + "    return x\n");
+  EXPECT_EQ(ContinuedSources(head, "return x", "f")[2], head + "    return x\n");
+  EXPECT_EQ(ContinuedSources(head, "    return x\n\nprint(f(", "f")[3], head + "    return x\n\n");
+  EXPECT_EQ(ContinuedSources(head, "def f(x):\n    return x\n", "f")[0],
+            head + "\n    pass\n\ndef f(x):\n    return x\n");
+  // A call of the function or a longer name does not define it.
+  EXPECT_EQ(ContinuedSources(head, "    def ff(y): return f(y)\n    return 1\n", "f")[0],
+            head + "    def ff(y): return f(y)\n    return 1\n");
+}
+
+}  // namespace
+}  // namespace sluice
