@@ -115,7 +115,7 @@ std::optional<Extraction> AfterHashes(string_view text) {
   size_t newline = rest.find('\n');
   string_view line = absl::StripTrailingAsciiWhitespace(rest.substr(0, newline));
   bool last = newline == string_view::npos || absl::StripAsciiWhitespace(rest.substr(newline)).empty();
-  bool prose = IsLetter(line[0]) && std::count(line.begin(), line.end(), ' ') >= 2;
+  bool prose = IsLetter(At(line, 0)) && std::count(line.begin(), line.end(), ' ') >= 2;
   if (prose && !last) return std::nullopt;
   if (prose) {
     if (auto stated = AnswerIs(line, false)) {
