@@ -71,7 +71,7 @@ TEST_F(CompositeScorerTest, ValueIsTheWeightedSumAndComponentsStayApart) {
   }
   EXPECT_EQ((*verdicts)[1].components[0].value, 1);
   EXPECT_EQ((*verdicts)[1].components[1].value, 0);
-  EXPECT_THAT((*verdicts)[0].detail, HasSubstr("answer: \"72\" by last number is right; form: "));
+  EXPECT_THAT((*verdicts)[0].detail, HasSubstr("answer: \"72\" by last number is right: rational; form: "));
 }
 
 TEST_F(CompositeScorerTest, UndecidedComponentMakesTheWholeUndecided) {

@@ -1,12 +1,13 @@
 #include "reward/expression.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "reward/number.h"
 
 namespace sluice {
 namespace {
@@ -75,13 +76,13 @@ class Parser {
            (absl::ascii_isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.')) {
       ++at_;
     }
-    NumberReading number = ReadPlainDecimal(text_.substr(begin, at_ - begin));
-    if (number.state != NumberReading::kNumber) {
+    std::optional<mpq_class> number = ReadDecimal(text_.substr(begin, at_ - begin));
+    if (!number) {
       at_ = begin;
       return Malformed();
     }
-    numbers_.push_back(number.value);
-    return number.value;
+    numbers_.push_back(*number);
+    return *std::move(number);
   }
 
   absl::string_view text_;
@@ -90,6 +91,22 @@ class Parser {
 };
 
 }  // namespace
+
+std::optional<mpq_class> ReadDecimal(absl::string_view text) {
+  if (text.size() > kMaxExpressionCharacters) return std::nullopt;
+  size_t point = text.find('.');
+  bool whole = point == absl::string_view::npos;
+  if (!whole && (point == 0 || point + 1 == text.size())) return std::nullopt;
+  std::string digits(text.substr(0, point));
+  if (!whole) absl::StrAppend(&digits, text.substr(point + 1));
+  bool all = std::all_of(digits.begin(), digits.end(),
+                         [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+  if (digits.empty() || !all) return std::nullopt;
+  mpq_class value(mpz_class(digits, 10));
+  mpz_ui_pow_ui(value.get_den_mpz_t(), 10, whole ? 0 : text.size() - point - 1);
+  value.canonicalize();
+  return value;
+}
 
 absl::StatusOr<ExpressionResult> EvaluateExpression(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);

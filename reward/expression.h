@@ -3,6 +3,7 @@
 
 #include <gmpxx.h>
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +18,10 @@ struct ExpressionResult {
   std::vector<mpq_class> numbers;  // as written, in order
   mpq_class value;
 };
+
+// "12" or "1.50", unsigned and exact; nothing for what is no such decimal or longer than
+// kMaxExpressionCharacters.
+std::optional<mpq_class> ReadDecimal(absl::string_view text);
 
 // INVALID_ARGUMENT with what is wrong: malformed, too long, too deep, a division by zero. There is no unary
 // sign.

@@ -8,7 +8,8 @@
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "reward/expression.h"
-#include "reward/number.h"
+#include "reward/math/parser.h"
+#include "reward/math/rational_value.h"
 #include "reward/quotation.h"
 
 namespace sluice {
@@ -21,6 +22,14 @@ struct Task {
   mpq_class target;
 };
 
+// The likeliest reading, where that is a rational number.
+std::optional<mpq_class> ReadNumber(absl::string_view text) {
+  absl::StatusOr<std::vector<math::Reading>> readings = math::ReadAnswer(text);
+  if (!readings.ok() || readings->empty()) return std::nullopt;
+  math::Work work;
+  return math::RationalValue(readings->front().value, work);
+}
+
 absl::StatusOr<Task> ReadTask(const ScoreItem& item) {
   auto numbers = item.fields.find("numbers");
   auto target = item.fields.find("target");
@@ -29,22 +38,22 @@ absl::StatusOr<Task> ReadTask(const ScoreItem& item) {
   Task task;
   for (absl::string_view word :
        absl::StrSplit(numbers->second, absl::ByAnyChar(" \t\n\r"), absl::SkipEmpty())) {
-    NumberReading number = ReadPlainDecimal(word);
-    if (number.state != NumberReading::kNumber || task.numbers.size() == kMaxNumbers) {
+    std::optional<mpq_class> number = ReadDecimal(word);
+    if (!number || task.numbers.size() == kMaxNumbers) {
       return absl::InvalidArgumentError(absl::StrCat("the prompt's numbers ", Quotation(numbers->second),
                                                      " are not 1 to ", kMaxNumbers,
                                                      " decimals with spaces between"));
     }
-    task.numbers.push_back(number.value);
+    task.numbers.push_back(*std::move(number));
   }
   if (task.numbers.empty()) return absl::InvalidArgumentError("the prompt's field \"numbers\" is empty");
   std::sort(task.numbers.begin(), task.numbers.end());
-  NumberReading value = ReadWholeNumber(target->second);
-  if (value.state != NumberReading::kNumber) {
+  std::optional<mpq_class> value = ReadNumber(target->second);
+  if (!value) {
     return absl::InvalidArgumentError(
         absl::StrCat("the prompt's target ", Quotation(target->second), " is not a number"));
   }
-  task.target = value.value;
+  task.target = *std::move(value);
   return task;
 }
 

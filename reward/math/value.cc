@@ -21,11 +21,6 @@ ValueDecision Decided(bool equal, const char* rule) {
   return {equal ? Answer::kEqual : Answer::kDifferent, rule};
 }
 
-bool SameTree(const Expression& a, const Expression& b) {
-  return a.kind == b.kind && a.number == b.number && a.name == b.name && a.args.size() == b.args.size() &&
-         std::equal(a.args.begin(), a.args.end(), b.args.begin(), SameTree);
-}
-
 bool IsConstantName(const std::string& name) { return name == "pi" || name == "e" || name == "i"; }
 
 void CollectSymbols(const Expression& e, std::vector<std::string>& out) {

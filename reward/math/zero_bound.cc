@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "reward/math/build.h"
 #include "reward/math/rational_value.h"
 
 namespace sluice::math {
@@ -23,11 +24,6 @@ double Log2(const mpz_class& n) {
 }
 
 double LogOfSum(double a, double b) { return std::max(a, b) + std::log2(1 + std::exp2(-std::fabs(a - b))); }
-
-bool Same(const Expression& a, const Expression& b) {
-  return a.kind == b.kind && a.number == b.number && a.name == b.name && a.args.size() == b.args.size() &&
-         std::equal(a.args.begin(), a.args.end(), b.args.begin(), Same);
-}
 
 int64_t Totient(int64_t n) {
   int64_t phi = n;
@@ -101,7 +97,7 @@ class Bounder {
   // The same root twice adds to the field's degree once.
   void AddRoot(const Expression& radicand, int64_t index) {
     for (const auto& [other, k] : roots_) {
-      if (k % index == 0 && Same(*other, radicand)) return;
+      if (k % index == 0 && SameTree(*other, radicand)) return;
     }
     roots_.push_back({&radicand, index});
     degree_ *= static_cast<double>(index);
