@@ -129,7 +129,8 @@ absl::StatusOr<FileDescriptor> AwaitAnswer(int socket) {
   jail::Answer answer{};
   jail::Descriptors fds;
   const long got = jail::Receive(socket, &answer, sizeof answer, fds);
-  if (got < 0) return absl::ErrnoToStatus(errno, "the jail does not answer");
+  if (got < 0)
+    return absl::UnavailableError(absl::StrCat("the jail does not answer: ", std::strerror(errno)));
   if (got != sizeof answer || answer.kind != jail::Kind::kReady)
     return absl::UnavailableError("the jail has ended");
   if (answer.error != 0) return absl::ErrnoToStatus(answer.error, answer.step);
@@ -216,7 +217,8 @@ absl::Status JailProcess::Converse(const JailOptions& options) {
   auto filter = MemoryFile("filter", options.filter);
   if (!filter.ok()) return filter.status();
   const int64_t first = kFirstUser + int64_t{getpid()} * kUsersPerProcess;
-  if (!(options.without & jail::kPartUser) && MayMap(first, options.slots + 1)) first_user_ = first;
+  without_ = options.without;
+  if (MayMap(first, options.slots + 1)) first_user_ = first;
   const jail::Setup setup = MakeSetup(options, first_user_ >= 0);
   const int filter_fd = filter->get();
   if (!jail::Send(control_.get(), &setup, sizeof setup, &filter_fd, 1))
@@ -249,18 +251,27 @@ absl::Status JailProcess::WriteMaps(int slots) {
   return WriteText(folder + "uid_map", users);
 }
 
+bool JailProcess::Alive() const {
+  siginfo_t info{};
+  return !broken_ && waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == 0;
+}
+
 int64_t JailProcess::HostUser(int index) const { return first_user_ < 0 ? -1 : first_user_ + 1 + index; }
 
 absl::StatusOr<JailSlot> JailProcess::SpawnSlot(int index) {
   auto pair = Conversation();
   if (!pair.ok()) return pair.status();
-  const jail::SlotOrder order{jail::Kind::kSpawnSlot,
-                              first_user_ < 0 ? 0u : static_cast<uint32_t>(index + 1)};
+  // Of the map's ids the first is the jail's own; without a map they are the host's.
+  uint32_t candidate = first_user_ < 0 ? 0 : static_cast<uint32_t>(index + 1);
+  if (without_ & jail::kPartUser)
+    candidate = static_cast<uint32_t>(first_user_ < 0 ? geteuid() : HostUser(index));
+  const jail::SlotOrder order{jail::Kind::kSpawnSlot, candidate};
   const int end = pair->second.get();
   absl::MutexLock lock(&mu_);
-  if (!jail::Send(control_.get(), &order, sizeof order, &end, 1))
-    return absl::ErrnoToStatus(errno, "the jail has ended");
-  auto pidfd = AwaitAnswer(control_.get());
+  absl::StatusOr<FileDescriptor> pidfd = absl::UnavailableError("the jail has ended");
+  if (jail::Send(control_.get(), &order, sizeof order, &end, 1)) pidfd = AwaitAnswer(control_.get());
+  if (absl::IsUnavailable(pidfd.status())) broken_ = true;
   if (!pidfd.ok()) return pidfd.status();
   JailSlot slot{std::move(pair->first), *std::move(pidfd), 0};
   slot.process = ProcessOf(slot.pidfd.get());

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,6 +43,8 @@ class JailProcess {
   // A new process for slot `index` of [0, slots), which waits for its control group: see Settle.
   absl::StatusOr<JailSlot> SpawnSlot(int index);
   static absl::Status Settle(const JailSlot& slot);
+  bool Alive() const;  // as far as is known
+  uint32_t without() const { return without_; }
   // The user that candidates of the slot are on the host, or -1 where they are this process's own.
   int64_t HostUser(int index) const;
 
@@ -54,6 +57,8 @@ class JailProcess {
   absl::Mutex mu_;
   FileDescriptor control_ ABSL_GUARDED_BY(mu_);
   pid_t process_ = -1;
+  std::atomic<bool> broken_{false};  // it no longer answers
+  uint32_t without_ = 0;
   int64_t first_user_ = -1;  // of a range; -1: a map of one
 };
 

@@ -60,7 +60,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kRemedies[] = {{"user_
 
 std::string Remedy(absl::string_view property, absl::string_view seen) {
   for (const auto& [name, remedy] : kRemedies) {
-    if (name == property) return absl::StrCat(seen, seen.empty() ? "" : "; ", "needs ", remedy);
+    if (name == property)
+      return absl::StrCat("needs ", remedy, seen.empty() ? "" : " (seen: ", seen, seen.empty() ? "" : ")");
   }
   return std::string(seen);
 }

@@ -1,10 +1,7 @@
 #include "reward/sandbox/sandbox.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -17,6 +14,7 @@
 #include "reward/sandbox/run_monitor.h"
 #include "reward/sandbox/sandbox_slot.h"
 #include "reward/sandbox/self_test.h"
+#include "reward/sandbox/state_folder.h"
 #include "reward/sandbox/syscall_filter.h"
 
 namespace sluice {
@@ -87,13 +85,12 @@ class SandboxImpl : public Sandbox {
   void Return(SandboxSlot* slot);
 
  private:
-  absl::Status PrepareFolders();
   absl::Status StartJail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(jail_mu_);
   absl::Status MakeUsable(SandboxSlot& slot);
-  absl::Status CheckProperties();
+  absl::Status CheckProperties() const;
 
   const SandboxOptions options_;
-  std::string artefacts_, temporary_;
+  std::optional<StateFolder> folder_;
   std::vector<SandboxProperty> properties_;
   std::unique_ptr<ControlGroups> groups_;
   RunMonitor monitor_;
@@ -128,38 +125,55 @@ absl::StatusOr<std::unique_ptr<SandboxRun>> Box::Start(const RunRequest& request
   return std::make_unique<Run>(*std::move(watched), std::move(channel), deadline);
 }
 
-absl::Status SandboxImpl::PrepareFolders() {
-  std::string base = options_.state_directory;
-  if (base.empty()) {
-    char made[] = "/tmp/sluice-sandbox.XXXXXX";
-    if (mkdtemp(made) == nullptr) return absl::ErrnoToStatus(errno, "make a temporary folder");
-    base = temporary_ = made;
+// The part of the jail that a property rests on, 0 for none.
+uint32_t PartOf(absl::string_view property) {
+  constexpr std::pair<absl::string_view, uint32_t> kParts[] = {
+      {"user_namespace", jail::kPartUser},
+      {"mount_namespace", jail::kPartMount},
+      {"pid_namespace", jail::kPartPid},
+      {"network_namespace", jail::kPartNetwork},
+      {"ipc_namespace", jail::kPartIpc},
+      {"uts_namespace", jail::kPartUts},
+      {"cgroup_namespace", jail::kPartControlGroupNamespace},
+      {"proc", jail::kPartProc},
+      {"seccomp", jail::kPartSeccomp}};
+  for (const auto& [name, part] : kParts) {
+    if (name == property) return part;
   }
-  artefacts_ = base + "/artefacts";
-  std::error_code error;
-  std::filesystem::create_directories(artefacts_, error);
-  if (error) return absl::UnavailableError(absl::StrCat("create ", artefacts_, ": ", error.message()));
-  artefacts_ = std::filesystem::absolute(artefacts_).string();
-  chmod(artefacts_.c_str(), 0755);
-  return absl::OkStatus();
+  return 0;
 }
 
+// Leaves out, and records as missing, what this machine refuses, until the rest starts.
 absl::Status SandboxImpl::StartJail() {
-  auto jail = JailProcess::Start(jail_options_);
-  if (!jail.ok()) return jail.status();
-  jail_ = *std::move(jail);
-  return absl::OkStatus();
+  while (true) {
+    auto jail = JailProcess::Start(jail_options_);
+    if (jail.ok()) {
+      jail_ = *std::move(jail);
+      return absl::OkStatus();
+    }
+    const std::string message(jail.status().message());
+    const std::string property = message.substr(0, message.find(':'));
+    const uint32_t part = PartOf(property);
+    if (part == 0 || (jail_options_.without & part)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the sandbox cannot start: ", Remedy(property, message)));
+    }
+    jail_options_.without |= part;
+    properties_.push_back({property, false, Remedy(property, message)});
+  }
 }
 
 absl::Status SandboxImpl::Start() {
   if (options_.max_boxes < 1 || options_.max_boxes > 60) {
     return absl::InvalidArgumentError("max_boxes is between 1 and 60");
   }
-  if (absl::Status s = PrepareFolders(); !s.ok()) return s;
+  auto folder = StateFolder::Open(options_.state_directory);
+  if (!folder.ok()) return folder.status();
+  folder_.emplace(*std::move(folder));
   auto filter = BuildSyscallFilter();
   if (!filter.ok()) return filter.status();
-  jail_options_ = {options_.python,         artefacts_, *std::move(filter),
-                   options_.python_modules, 0,          options_.max_boxes};
+  jail_options_ = {options_.python,   folder_->artefacts(), *std::move(filter), options_.python_modules, 0,
+                   options_.max_boxes};
   const auto mounts = ReadFile("/proc/self/mountinfo"), own_groups = ReadFile("/proc/self/cgroup");
   groups_ = ControlGroups::Create(FindCgroupPlaces(mounts.value_or(""), own_groups.value_or("")));
   {
@@ -167,22 +181,29 @@ absl::Status SandboxImpl::Start() {
     if (absl::Status s = StartJail(); !s.ok()) return s;
   }
   for (int i = 0; i < options_.max_boxes; ++i) {
-    slots_.push_back(std::make_unique<SandboxSlot>(i, groups_.get(), &monitor_));
+    slots_.push_back(std::make_unique<SandboxSlot>(i, folder_->BoxFolder(i), groups_.get(), &monitor_));
     absl::MutexLock lock(&mu_);
     free_.push_back(slots_.back().get());
   }
-  properties_ = TestSandbox(*this, *groups_);
+  for (SandboxProperty& property : TestSandbox(*this, *groups_)) {
+    const bool known = std::any_of(properties_.begin(), properties_.end(),
+                                   [&](const SandboxProperty& p) { return p.name == property.name; });
+    if (!known) properties_.push_back(std::move(property));
+  }
   return CheckProperties();
 }
 
-absl::Status SandboxImpl::CheckProperties() {
-  std::string missing;
+absl::Status SandboxImpl::CheckProperties() const {
+  std::map<std::string, std::string> missing;  // names by remedy
   for (const SandboxProperty& property : properties_) {
-    if (!property.holds)
-      absl::StrAppend(&missing, missing.empty() ? "" : "; ", property.name, ": ", property.remedy);
+    if (property.holds) continue;
+    std::string& names = missing[property.remedy];
+    absl::StrAppend(&names, names.empty() ? "" : ", ", property.name);
   }
   if (missing.empty() || options_.allow_weaker) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("the sandbox is not safe here: ", missing));
+  std::string text = "the sandbox is not safe here and runs no code. Missing:";
+  for (const auto& [remedy, names] : missing) absl::StrAppend(&text, "\n  ", names, ": ", remedy);
+  return absl::FailedPreconditionError(text);
 }
 
 SandboxImpl::~SandboxImpl() {
@@ -192,16 +213,15 @@ SandboxImpl::~SandboxImpl() {
     jail_.reset();
   }
   groups_.reset();
-  std::error_code ignored;
-  if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
 }
 
 absl::Status SandboxImpl::MakeUsable(SandboxSlot& slot) {
   if (slot.usable()) return absl::OkStatus();
   absl::MutexLock lock(&jail_mu_);
   if (jail_ != nullptr && slot.Spawn(*jail_).ok()) return absl::OkStatus();
-  // The jail itself has gone, and every slot with it.
-  if (absl::Status s = StartJail(); !s.ok()) return s;
+  if (jail_ == nullptr || !jail_->Alive()) {  // and every slot has gone with it
+    if (absl::Status s = StartJail(); !s.ok()) return s;
+  }
   return slot.Spawn(*jail_);
 }
 
@@ -231,25 +251,7 @@ void SandboxImpl::Return(SandboxSlot* slot) {
 }
 
 absl::Status SandboxImpl::Publish(absl::string_view name, absl::string_view content) {
-  if (name.empty() || name.front() == '.' ||
-      name.find_first_of(std::string("/\0", 2)) != absl::string_view::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("artefact name \"", name, "\" is empty, hidden or has a /"));
-  }
-  const std::string path = absl::StrCat(artefacts_, "/", name);
-  std::string draft = absl::StrCat(artefacts_, "/.draft.XXXXXX");
-  const FileDescriptor file(mkstemp(draft.data()));
-  if (!file.valid()) return absl::ErrnoToStatus(errno, draft);
-  bool done = fchmod(file.get(), 0644) == 0;
-  for (size_t at = 0; done && at < content.size();) {
-    const ssize_t wrote = write(file.get(), content.data() + at, content.size() - at);
-    done = wrote > 0;
-    at += done ? static_cast<size_t>(wrote) : 0;
-  }
-  if (done && rename(draft.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const int error = errno;
-  unlink(draft.c_str());
-  return absl::ErrnoToStatus(error, path);
+  return folder_->Publish(name, content);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "reward/sandbox/embedded_jail.h"
 #include "reward/sandbox/jail/message.h"
 
@@ -107,14 +109,17 @@ absl::Status SandboxSlot::Spawn(JailProcess& jail) {
   group_ = *std::move(group);
   process_ = *std::move(process);
   host_user_ = jail.HostUser(index_);
+  without_ = jail.without();
   spawned_ = true;
   failed_ = false;
   return absl::OkStatus();
 }
 
-absl::Status SandboxSlot::Order(const void* record, size_t bytes, FileDescriptor* answer) {
+absl::Status SandboxSlot::Order(const jail::BoxOrder& order, int fd, FileDescriptor* answer) {
   absl::StatusOr<FileDescriptor> got = absl::UnavailableError("the sandbox's slot has ended");
-  if (jail::Send(process_.socket.get(), record, bytes)) got = AwaitAnswer(process_.socket.get());
+  if (jail::Send(process_.socket.get(), &order, sizeof order, &fd, fd < 0 ? 0 : 1)) {
+    got = AwaitAnswer(process_.socket.get());
+  }
   if (!got.ok()) {
     failed_ = true;
     return got.status();
@@ -123,18 +128,40 @@ absl::Status SandboxSlot::Order(const void* record, size_t bytes, FileDescriptor
   return absl::OkStatus();
 }
 
+absl::StatusOr<FileDescriptor> SandboxSlot::MakeHostFolder() const {
+  if (absl::Status s = RemoveTree(folder_); !s.ok()) return s;
+  if (absl::Status s = MakeDirectories(folder_); !s.ok()) return s;
+  FileDescriptor folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto user = static_cast<uid_t>(host_user_);
+  if (!folder.valid() || fchmod(folder.get(), 0700) != 0 ||
+      (host_user_ >= 0 && fchown(folder.get(), user, user) != 0)) {
+    return ErrnoStatus(errno, folder_);
+  }
+  return folder;
+}
+
 absl::StatusOr<Scratch> SandboxSlot::OpenBox() {
   const SandboxLimits limits;
   const jail::BoxOrder order{jail::Kind::kOpenBox, static_cast<uint32_t>(limits.files), limits.file_bytes};
   FileDescriptor folder;
-  if (absl::Status s = Order(&order, sizeof order, &folder); !s.ok()) return s;
-  return Scratch(std::move(folder), host_user_);
+  if (!(without_ & jail::kPartMount)) {
+    if (absl::Status s = Order(order, -1, &folder); !s.ok()) return s;
+    return Scratch(std::move(folder), host_user_);
+  }
+  auto made = MakeHostFolder();
+  if (!made.ok()) return made.status();
+  if (absl::Status s = Order(order, made->get(), nullptr); !s.ok()) return s;
+  return Scratch(*std::move(made), host_user_);
 }
 
 void SandboxSlot::CloseBox() {
-  if (failed_) return;
-  const jail::BoxOrder order{jail::Kind::kCloseBox, 0, 0};
-  (void)Order(&order, sizeof order, nullptr);
+  if (!failed_) (void)Order({jail::Kind::kCloseBox, 0, 0}, -1, nullptr);
+  if (without_ & jail::kPartMount) (void)RemoveTree(folder_);
+  if (without_ &
+      jail::kPartPid) {  // what escaped from a run is in the group still; the next box gets a new one
+    group_->Kill();
+    failed_ = true;
+  }
 }
 
 absl::StatusOr<std::shared_ptr<WatchedRun>> SandboxSlot::StartRun(const RunRequest& request,

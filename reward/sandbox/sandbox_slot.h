@@ -18,8 +18,9 @@ namespace sluice {
 // Used by one box at a time; not thread-safe but for SlotFailed.
 class SandboxSlot : public SlotWatcher {
  public:
-  SandboxSlot(int index, const ControlGroups* groups, RunMonitor* monitor)
-      : index_(index), groups_(groups), monitor_(monitor) {}
+  // `folder`: where a box's files go if the jail cannot mount.
+  SandboxSlot(int index, std::string folder, const ControlGroups* groups, RunMonitor* monitor)
+      : index_(index), folder_(std::move(folder)), groups_(groups), monitor_(monitor) {}
   ~SandboxSlot() override;
 
   // False before Spawn and after a failure.
@@ -32,13 +33,16 @@ class SandboxSlot : public SlotWatcher {
   void SlotFailed() override { failed_ = true; }
 
  private:
-  absl::Status Order(const void* record, size_t bytes, FileDescriptor* answer);
+  absl::Status Order(const jail::BoxOrder& order, int fd, FileDescriptor* answer);
+  absl::StatusOr<FileDescriptor> MakeHostFolder() const;
 
   const int index_;
+  const std::string folder_;
   const ControlGroups* const groups_;
   RunMonitor* const monitor_;
   bool spawned_ = false;
   std::atomic<bool> failed_{false};
+  uint32_t without_ = 0;
   int64_t host_user_ = -1;
   JailSlot process_;
   std::unique_ptr<ControlGroup> group_;

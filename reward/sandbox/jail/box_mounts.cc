@@ -45,7 +45,7 @@ Failure BoxMounts::Open(uint32_t owner, int64_t bytes, uint32_t files) {
 }
 
 Failure BoxMounts::Resize(int64_t bytes, uint32_t files) {
-  if (bytes == bytes_ && files == files_) return {};
+  if (work_ >= 0 || (bytes == bytes_ && files == files_)) return {};
   char size[96];
   Size(size, bytes, files);
   if (Failure f = Check("resize scratch", mount(nullptr, "/work", nullptr, MS_REMOUNT | kFlags, size)))
@@ -55,11 +55,20 @@ Failure BoxMounts::Resize(int64_t bytes, uint32_t files) {
   return {};
 }
 
+Failure BoxMounts::Adopt(int work, const Setup& setup) {
+  if (Failure f = Close()) return f;
+  work_ = work;
+  Failure failure;
+  ruleset_ = MakeHostRuleset(setup, work, failure);
+  return failure;
+}
+
 Failure BoxMounts::Close() {
+  if (ruleset_ >= 0) close(ruleset_);
+  if (work_ >= 0) close(work_);
+  ruleset_ = work_ = -1;
   if (!open_) return {};
   open_ = false;
-  if (ruleset_ >= 0) close(ruleset_);
-  ruleset_ = -1;
   for (const char* place : {"/tmp", "/tmp", "/dev/shm", "/work"}) {
     if (Failure f = Check("unmount", umount2(place, MNT_DETACH), place)) return f;
   }

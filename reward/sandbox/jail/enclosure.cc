@@ -38,24 +38,40 @@ Failure ChangeUser(int control, const Setup& setup) {
   Descriptors none;
   if (Receive(control, &kind, sizeof kind, none) != sizeof kind || kind != Kind::kMapped) _exit(1);
   if (setup.many_users) {
-    if (Failure f = Check("user_namespace: setgroups", setgroups(0, nullptr))) return f;
+    if (Failure f = Check("setgroups", setgroups(0, nullptr))) return f;
   }
-  if (Failure f = Check("user_namespace: setresgid", setresgid(0, 0, 0))) return f;
-  return Check("user_namespace: setresuid", setresuid(0, 0, 0));
+  if (Failure f = Check("setresgid", setresgid(0, 0, 0))) return f;
+  return Check("setresuid", setresuid(0, 0, 0));
 }
 
 struct NamespaceKind {
   uint32_t part;
   int flag;
-  const char* step;
+  const char* property;
 };
 constexpr NamespaceKind kOuterNamespaces[] = {
-    {kPartMount, CLONE_NEWNS, "mount_namespace: unshare"},
-    {kPartPid, CLONE_NEWPID, "pid_namespace: unshare"},
-    {kPartNetwork, CLONE_NEWNET, "network_namespace: unshare"},
-    {kPartIpc, CLONE_NEWIPC, "ipc_namespace: unshare"},
-    {kPartUts, CLONE_NEWUTS, "uts_namespace: unshare"},
-};
+    {kPartUser, CLONE_NEWUSER, "user_namespace"},
+    {kPartMount, CLONE_NEWNS, "mount_namespace"},
+    {kPartPid, CLONE_NEWPID, "pid_namespace"},
+    {kPartNetwork, CLONE_NEWNET, "network_namespace"},
+    {kPartIpc, CLONE_NEWIPC, "ipc_namespace"},
+    {kPartUts, CLONE_NEWUTS, "uts_namespace"},
+    {kPartControlGroupNamespace, CLONE_NEWCGROUP, "cgroup_namespace"}};
+
+// Out of the host's namespaces, with the parts of the new root in hand, and no longer the host's user.
+Failure LeaveHost(int control, const Setup& setup, int filter, RootSources& sources) {
+  if (!(setup.without & kPartSeccomp)) {
+    if (Failure f = LoadFilter(filter, setup.filter_bytes)) return About("seccomp", f);
+  }
+  for (const NamespaceKind& n : kOuterNamespaces) {
+    if (setup.without & n.part) continue;
+    if (Failure f = About(n.property, Check("unshare", unshare(n.flag)))) return f;
+  }
+  if (!(setup.without & kPartMount)) {
+    if (Failure f = OpenSources(setup, sources)) return About("mount_namespace", f);
+  }
+  return setup.without & kPartUser ? Failure{} : About("user_namespace", ChangeUser(control, setup));
+}
 
 void ServeSlotOrder(int control, const SlotOrder& order, int socket, const Setup& setup, PythonRun& run) {
   int pidfd = -1;
@@ -96,23 +112,8 @@ PythonRun Enclose(int control) {
   static Setup setup;
   Descriptors fds;
   if (Receive(control, &setup, sizeof setup, fds) != sizeof setup || setup.kind != Kind::kSetup) _exit(1);
-  if (!(setup.without & kPartSeccomp)) {
-    if (Failure f = LoadFilter(fds[0], setup.filter_bytes)) Refuse(control, f);
-  }
-  if (!(setup.without & kPartUser)) {
-    if (Failure f = Check("user_namespace: unshare", unshare(CLONE_NEWUSER))) Refuse(control, f);
-  }
-  for (const NamespaceKind& n : kOuterNamespaces) {
-    if (setup.without & n.part) continue;
-    if (Failure f = Check(n.step, unshare(n.flag))) Refuse(control, f);
-  }
   static RootSources sources;
-  if (!(setup.without & kPartMount)) {
-    if (Failure f = OpenSources(setup, sources)) Refuse(control, f);
-  }
-  if (!(setup.without & kPartUser)) {
-    if (Failure f = ChangeUser(control, setup)) Refuse(control, f);
-  }
+  if (Failure f = LeaveHost(control, setup, fds[0], sources)) Refuse(control, f);
   const pid_t child = fork();
   if (child < 0) Refuse(control, Check("fork", child));
   if (child > 0) {
@@ -124,7 +125,9 @@ PythonRun Enclose(int control) {
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!(setup.without & kPartMount)) {
-    if (Failure f = EnterRootTree(setup, sources)) Refuse(control, f);
+    if (Failure f = BuildRootTree(setup, sources)) Refuse(control, About("mount_namespace", f));
+    if (Failure f = MountProc(setup)) Refuse(control, About("proc", f));
+    if (Failure f = EnterRootTree()) Refuse(control, About("mount_namespace", f));
   }
   return ServeSlots(control, setup);
 }

@@ -12,6 +12,15 @@ struct Failure {
   explicit operator bool() const { return error != 0; }
 };
 
+// `failure`, with the name of the property that it is about in front.
+inline Failure About(const char* property, Failure failure) {
+  if (!failure) return failure;
+  Failure named;
+  named.error = failure.error;
+  std::snprintf(named.step, sizeof named.step, "%s: %s", property, failure.step);
+  return named;
+}
+
 // Of a call that returns a negative number and sets errno.
 inline Failure Check(const char* step, long result, const char* detail = "") {
   Failure f;

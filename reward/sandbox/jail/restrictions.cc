@@ -1,6 +1,7 @@
 #include "reward/sandbox/jail/restrictions.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +27,12 @@ unsigned short filter_length = 0;
 // Rights of later Landlock versions than the build's header may know.
 constexpr uint64_t kRefer = uint64_t{1} << 13, kTruncate = uint64_t{1} << 14,
                    kDeviceIoctl = uint64_t{1} << 15;
+constexpr uint64_t kRead =
+    LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+constexpr uint64_t kSpecial =
+    LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SOCK;
+constexpr uint64_t kOfFiles = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+                              LANDLOCK_ACCESS_FS_READ_FILE | kTruncate | kDeviceIoctl;
 constexpr uint64_t kBase = (uint64_t{1} << 13) - 1;  // the rights of version 1
 struct RulesetAttributes {
   uint64_t file_system, network, scoped;
@@ -40,16 +48,55 @@ RulesetAttributes HandledRights(long version) {
   return rights;
 }
 
-Failure AllowBeneath(int ruleset, const char* path, uint64_t rights) {
-  const int fd = open(path, O_PATH | O_CLOEXEC);
-  if (Failure f = Check("landlock: open", fd, path)) return f;
+Failure Allow(int ruleset, int folder, uint64_t rights, const char* path) {
   landlock_path_beneath_attr rule{};
   rule.allowed_access = rights;
-  rule.parent_fd = fd;
-  Failure f = Check("landlock: rule",
-                    syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0), path);
+  rule.parent_fd = folder;
+  return Check("rule", syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0), path);
+}
+
+Failure AllowPath(int ruleset, const char* path, uint64_t rights) {
+  const int fd = open(path, O_PATH | O_CLOEXEC);
+  if (Failure f = Check("open", fd, path)) return f;
+  struct stat info;
+  if (fstat(fd, &info) == 0 && !S_ISDIR(info.st_mode)) rights &= kOfFiles;
+  Failure f = Allow(ruleset, fd, rights, path);
   close(fd);
   return f;
+}
+
+struct Ruleset {
+  int fd = -1;
+  uint64_t write = 0, device = 0;  // rights in scratch folders and on devices
+};
+
+// fd -1 with `failure` unset: no Landlock here.
+Ruleset NewRuleset(Failure& failure) {
+  Ruleset ruleset;
+  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (version < 1) return ruleset;
+  const RulesetAttributes rights = HandledRights(version);
+  const size_t size = version >= 6 ? sizeof rights : version >= 4 ? 16 : 8;
+  ruleset.fd = static_cast<int>(syscall(SYS_landlock_create_ruleset, &rights, size, 0));
+  failure = About("landlock", Check("create", ruleset.fd));
+  ruleset.write = rights.file_system & ~kSpecial & ~kDeviceIoctl;
+  ruleset.device = rights.file_system & kOfFiles;
+  return ruleset;
+}
+
+struct Rule {
+  const char* path;
+  uint64_t rights;
+};
+
+template <size_t n>
+int Complete(const Ruleset& ruleset, const Rule (&rules)[n], Failure& failure) {
+  for (const Rule& rule : rules) {
+    if (!failure) failure = About("landlock", AllowPath(ruleset.fd, rule.path, rule.rights));
+  }
+  if (!failure) return ruleset.fd;
+  close(ruleset.fd);
+  return -1;
 }
 
 Failure WriteText(const char* path, const char* text) {
@@ -60,13 +107,18 @@ Failure WriteText(const char* path, const char* text) {
   return f;
 }
 
+Failure ChangeIds(uint32_t id, bool inside) {
+  if (!inside && setgroups(0, nullptr) != 0 && id != geteuid()) return Check("setgroups", -1);
+  if (Failure f = Check("setresgid", setresgid(id, id, id))) return f;
+  return Check("setresuid", setresuid(id, id, id));
+}
+
 // A user namespace that maps the candidate's one id: it owns no other namespace, so even all its capabilities
 // would open nothing.
 Failure EnterOwnUsers(uint32_t outer_id) {
-  if (Failure f = Check("setresgid", setresgid(outer_id, outer_id, outer_id))) return f;
-  if (Failure f = Check("setresuid", setresuid(outer_id, outer_id, outer_id))) return f;
+  if (Failure f = ChangeIds(outer_id, true)) return f;
   if (Failure f = Check("PR_SET_DUMPABLE", prctl(PR_SET_DUMPABLE, 1))) return f;  // else /proc/self is root's
-  if (Failure f = Check("user_namespace: unshare", unshare(CLONE_NEWUSER))) return f;
+  if (Failure f = Check("unshare", unshare(CLONE_NEWUSER))) return f;
   char map[48];
   std::snprintf(map, sizeof map, "%u %u 1", kInsideId, outer_id);
   if (Failure f = WriteText("/proc/self/setgroups", "deny")) return f;
@@ -114,72 +166,71 @@ Failure LoadFilter(int fd, uint32_t bytes) {
   if (bytes == 0 || bytes % sizeof(sock_filter) != 0 || bytes > sizeof filter ||
       pread(fd, filter, bytes, 0) != static_cast<long>(bytes)) {
     errno = EINVAL;
-    return Check("seccomp: read the filter", -1);
+    return Check("read the filter", -1);
   }
   filter_length = static_cast<unsigned short>(bytes / sizeof(sock_filter));
   return {};
 }
 
 int MakeRuleset(Failure& failure) {
-  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  if (version < 1) return -1;
-  const RulesetAttributes rights = HandledRights(version);
-  const size_t size = version >= 6 ? sizeof rights : version >= 4 ? 16 : 8;
-  const int ruleset = static_cast<int>(syscall(SYS_landlock_create_ruleset, &rights, size, 0));
-  if ((failure = Check("landlock: create", ruleset))) return -1;
-  constexpr uint64_t kRead =
-      LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-  constexpr uint64_t kSpecial =
-      LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SOCK;
-  const uint64_t write = rights.file_system & ~kSpecial & ~kDeviceIoctl;
-  const uint64_t device = rights.file_system & (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
-                                                kTruncate | kDeviceIoctl);
-  struct Rule {
-    const char* path;
-    uint64_t rights;
-  };
-  const Rule rules[] = {{"/", kRead},         {"/work", write},      {"/tmp", write},
-                        {"/dev/shm", write},  {"/dev/null", device}, {"/dev/zero", device},
-                        {"/dev/full", device}};
-  for (const Rule& rule : rules) {
-    if ((failure = AllowBeneath(ruleset, rule.path, rule.rights))) {
-      close(ruleset);
-      return -1;
-    }
+  const Ruleset ruleset = NewRuleset(failure);
+  if (failure || ruleset.fd < 0) return -1;
+  const Rule rules[] = {{"/", kRead},
+                        {"/work", ruleset.write},
+                        {"/tmp", ruleset.write},
+                        {"/dev/shm", ruleset.write},
+                        {"/dev/null", ruleset.device},
+                        {"/dev/zero", ruleset.device},
+                        {"/dev/full", ruleset.device}};
+  return Complete(ruleset, rules, failure);
+}
+
+int MakeHostRuleset(const Setup& setup, int work, Failure& failure) {
+  const Ruleset ruleset = NewRuleset(failure);
+  if (failure || ruleset.fd < 0) return -1;
+  for (uint32_t i = 0; i < setup.path_count && !failure; ++i) {
+    if (setup.paths[i].optional && access(setup.paths[i].source, F_OK) != 0) continue;
+    failure = About("landlock", AllowPath(ruleset.fd, setup.paths[i].source, kRead));
   }
-  return ruleset;
+  if (!failure) failure = About("landlock", Allow(ruleset.fd, work, ruleset.write, "the scratch folder"));
+  const Rule rules[] = {
+      {"/dev/null", ruleset.device}, {"/dev/zero", ruleset.device}, {"/dev/urandom", kRead}};
+  return Complete(ruleset, rules, failure);
 }
 
 Failure DropCapabilities() {
-  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  for (int capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; ++capability) {
-    if (Failure f = Check("drop the bounding set", prctl(PR_CAPBSET_DROP, capability))) return f;
-  }
-  if (Failure f = Check("PR_SET_SECUREBITS", prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS)))
-    return f;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   const __user_cap_data_struct none[2] = {};
   return Check("capset", syscall(SYS_capset, &header, none));
 }
 
+void DropBoundingSet() {
+  static int count = 0;
+  while (prctl(PR_CAPBSET_READ, count) >= 0) ++count;
+  for (int capability = 0; capability < count; ++capability) prctl(PR_CAPBSET_DROP, capability);
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS);
+}
+
 Failure Restrict(const Restrictions& restrictions, const RunOrder& order) {
   WriteText("/proc/self/oom_score_adj", "1000");  // rather this than the slot
-  if (!(restrictions.without & kPartUser)) {
+  if (restrictions.without & (kPartUser | kPartProc)) {
+    DropBoundingSet();
+    if (Failure f = ChangeIds(restrictions.candidate_id, !(restrictions.without & kPartUser))) return f;
+  } else {
     if (Failure f = EnterOwnUsers(restrictions.candidate_id)) return f;
+    DropBoundingSet();
   }
   if (Failure f = SetLimits(order)) return f;
   if (Failure f = DropCapabilities()) return f;
   if (Failure f = Check("PR_SET_DUMPABLE", prctl(PR_SET_DUMPABLE, 0))) return f;
   if (Failure f = Check("PR_SET_NO_NEW_PRIVS", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))) return f;
   if (restrictions.ruleset >= 0) {
-    if (Failure f =
-            Check("landlock: restrict", syscall(SYS_landlock_restrict_self, restrictions.ruleset, 0))) {
-      return f;
-    }
+    if (Failure f = Check("landlock", syscall(SYS_landlock_restrict_self, restrictions.ruleset, 0))) return f;
   }
   if (restrictions.without & kPartSeccomp) return {};
   const sock_fprog program{filter_length, filter};
-  return Check("seccomp: install", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
+  return Check("seccomp", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 }
 
 }  // namespace sluice::jail

@@ -14,6 +14,10 @@ Failure LoadFilter(int fd, uint32_t bytes);
 // `failure` unset: this kernel has no Landlock.
 int MakeRuleset(Failure& failure);
 
+// The same where the host's tree is all there is: of it only the paths of `setup` can be read, and only
+// `work` written.
+int MakeHostRuleset(const Setup& setup, int work, Failure& failure);
+
 struct Restrictions {
   uint32_t candidate_id;
   uint32_t without;  // Parts
@@ -21,10 +25,10 @@ struct Restrictions {
 };
 
 // Becomes the candidate's user in a user namespace of its own, without capabilities, never to gain any, not
-// dumpable, in a session of its own, under Landlock and the filter. The order's limits are set on the way.
+// dumpable, under Landlock and the filter. The order's limits are set on the way.
 Failure Restrict(const Restrictions& restrictions, const RunOrder& order);
 
-// Drops every capability of the calling thread and its bounding set.
+// Drops every capability of the calling thread.
 Failure DropCapabilities();
 
 }  // namespace sluice::jail

@@ -94,15 +94,6 @@ Failure FillDev(const RootSources& sources) {
   return {};
 }
 
-Failure Pivot() {
-  if (Failure f = Check("pivot_root", syscall(SYS_pivot_root, ".", "."))) return f;
-  if (Failure f = Check("unmount the host's tree", umount2(".", MNT_DETACH))) return f;
-  if (Failure f = Check("chdir", chdir("/"))) return f;
-  return Check(
-      "make the root read-only",
-      mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr));
-}
-
 }  // namespace
 
 Failure OpenSources(const Setup& setup, RootSources& out) {
@@ -135,7 +126,7 @@ Failure OpenSources(const Setup& setup, RootSources& out) {
   return {};
 }
 
-Failure EnterRootTree(const Setup& setup, const RootSources& sources) {
+Failure BuildRootTree(const Setup& setup, const RootSources& sources) {
   umask(0);
   if (Failure f =
           Check("mount tmpfs", mount("root", "/usr", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m"))) {
@@ -150,13 +141,21 @@ Failure EnterRootTree(const Setup& setup, const RootSources& sources) {
   for (const char* place : {"/proc", kScratch, "/tmp"}) {
     if (Failure f = MakeDirectories(place)) return f;
   }
-  if (!(setup.without & kPartProc)) {
-    if (Failure f = Check("mount proc", mount("proc", "./proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-                                              "hidepid=invisible,subset=pid"))) {
-      return f;
-    }
-  }
-  return Pivot();
+  return {};
+}
+
+Failure MountProc(const Setup& setup) {
+  if (setup.without & kPartProc) return {};
+  return Check("mount", mount("proc", "./proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, kProcOptions));
+}
+
+Failure EnterRootTree() {
+  if (Failure f = Check("pivot_root", syscall(SYS_pivot_root, ".", "."))) return f;
+  if (Failure f = Check("unmount the host's tree", umount2(".", MNT_DETACH))) return f;
+  if (Failure f = Check("chdir", chdir("/"))) return f;
+  return Check(
+      "make the root read-only",
+      mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr));
 }
 
 }  // namespace sluice::jail

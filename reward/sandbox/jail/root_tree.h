@@ -7,6 +7,7 @@
 namespace sluice::jail {
 
 inline constexpr char kScratch[] = "/work";
+inline constexpr char kProcOptions[] = "hidepid=invisible,subset=pid";
 
 // What the root is made of, opened while the host's tree is still there.
 struct RootSources {
@@ -19,10 +20,16 @@ struct RootSources {
 // caller.
 Failure OpenSources(const Setup& setup, RootSources& sources);
 
-// Builds a read-only tmpfs root with the opened paths (read-only, no devices, no setuid), /dev with null,
-// zero, full, random and urandom, a /proc of the calling process's pid namespace, and empty /work, /tmp and
-// /dev/shm to mount on; then pivots into it and lets go of the host's tree. In a mount namespace whose user
-// namespace the caller governs.
-Failure EnterRootTree(const Setup& setup, const RootSources& sources);
+// Builds a tmpfs root with the opened paths (read-only, no devices, no setuid), /dev with null, zero, full,
+// random and urandom, and empty /proc, /work, /tmp and /dev/shm to mount on, and makes it the working
+// directory. In a mount namespace whose user namespace the caller governs.
+Failure BuildRootTree(const Setup& setup, const RootSources& sources);
+
+// Mounts the new tree's /proc, of the calling process's pid namespace, while the kernel still sees the
+// host's.
+Failure MountProc(const Setup& setup);
+
+// Pivots into the working directory, lets go of the host's tree and makes the root read-only.
+Failure EnterRootTree();
 
 }  // namespace sluice::jail

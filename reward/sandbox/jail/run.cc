@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "reward/sandbox/jail/restrictions.h"
+#include "reward/sandbox/jail/root_tree.h"
 
 namespace sluice::jail {
 namespace {
@@ -95,7 +96,7 @@ Failure MapPayload(int fd, uint64_t bytes, char*& text) {
 }
 
 void DefaultSignals() {
-  for (int number = 1; number < NSIG; ++number) signal(number, number == SIGPIPE ? SIG_IGN : SIG_DFL);
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -110,7 +111,7 @@ PythonRun Become(const RunStart& start) {
   if (!start.order->python) DefaultSignals();
   setsid();
   umask(022);
-  if (Failure f = Check("chdir", chdir("/work"))) Abandon(report, f);
+  if (Failure f = Check("chdir", start.work >= 0 ? fchdir(start.work) : chdir(kScratch))) Abandon(report, f);
   if (Failure f = Restrict({start.candidate_id, start.without, start.ruleset}, *start.order))
     Abandon(report, f);
   const unsigned first = start.order->channel ? kChannelDescriptor + 1 : kChannelDescriptor;
@@ -125,9 +126,9 @@ PythonRun Become(const RunStart& start) {
 
 PythonRun LeadTree(const RunStart& start) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (!(start.without & kPartProc)) {
-    if (Failure f = Check("mount proc", mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-                                              "hidepid=invisible,subset=pid"))) {
+  if (!(start.without & (kPartProc | kPartMount))) {
+    if (Failure f = Check("mount /proc",
+                          mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, kProcOptions))) {
       Abandon(start.report, f);
     }
   }

@@ -27,6 +27,7 @@ struct RunStart {
   const Descriptors* fds;  // standard input, output, error, payload, channel
   uint32_t candidate_id, without;
   int ruleset, report;  // the report pipe's writing end
+  int work;             // the working directory; -1: /work
 };
 
 // Starts pid 1 of a new tree: its id in the caller's namespace and a pidfd; -1: errno. `python` becomes valid

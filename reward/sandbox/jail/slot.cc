@@ -29,7 +29,7 @@ union Order {
 class Slot {
  public:
   Slot(int socket, const SlotOrder& order, const Setup& setup)
-      : socket_(socket), candidate_id_(order.candidate_id), without_(setup.without) {}
+      : socket_(socket), candidate_id_(order.candidate_id), without_(setup.without), setup_(setup) {}
 
   PythonRun Serve();
 
@@ -43,6 +43,7 @@ class Slot {
 
   const int socket_;
   const uint32_t candidate_id_, without_;
+  const Setup& setup_;
   BoxMounts mounts_;
   int report_[2] = {-1, -1};
   pid_t tree_ = -1;
@@ -61,14 +62,14 @@ Failure Slot::Settle() {
   struct {
     uint32_t part;
     int flag;
-    const char* step;
-  } const kinds[] = {{kPartMount, CLONE_NEWNS, "mount_namespace: unshare"},
-                     {kPartNetwork, CLONE_NEWNET, "network_namespace: unshare"},
-                     {kPartUts, CLONE_NEWUTS, "uts_namespace: unshare"},
-                     {kPartControlGroupNamespace, CLONE_NEWCGROUP, "cgroup_namespace: unshare"}};
+    const char* property;
+  } const kinds[] = {{kPartMount, CLONE_NEWNS, "mount_namespace"},
+                     {kPartNetwork, CLONE_NEWNET, "network_namespace"},
+                     {kPartUts, CLONE_NEWUTS, "uts_namespace"},
+                     {kPartControlGroupNamespace, CLONE_NEWCGROUP, "cgroup_namespace"}};
   for (const auto& kind : kinds) {
     if (without_ & kind.part) continue;
-    if (Failure f = Check(kind.step, unshare(kind.flag))) return f;
+    if (Failure f = About(kind.property, Check("unshare", unshare(kind.flag)))) return f;
   }
   if (!(without_ & kPartUts)) {
     if (Failure f = Check("sethostname", sethostname("box", 3))) return f;
@@ -81,7 +82,8 @@ PythonRun Slot::Start(const RunOrder& order, const Descriptors& fds) {
   Failure failure = mounts_.Resize(order.file_bytes, order.files);
   if (!failure) {
     const int ruleset = without_ & kPartLandlock ? -1 : mounts_.ruleset();
-    tree_ = StartTree({&order, &fds, candidate_id_, without_, ruleset, report_[1]}, tree_pidfd_, python);
+    tree_ = StartTree({&order, &fds, candidate_id_, without_, ruleset, report_[1], mounts_.work()},
+                      tree_pidfd_, python);
     if (python.valid) return python;
     failure = Check("clone", tree_);
   }
@@ -105,6 +107,18 @@ void Slot::SendOutcome(const Report& report, const rusage& usage) {
   Send(socket_, &outcome, sizeof outcome);
 }
 
+// Without a pid namespace what is left of a tree becomes this process's children.
+void KillOrphans() {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+  do {
+    FILE* children = fopen(path, "re");
+    if (children == nullptr) return;
+    for (int child; fscanf(children, "%d", &child) == 1;) kill(child, SIGKILL);
+    fclose(children);
+  } while (waitpid(-1, nullptr, 0) > 0);
+}
+
 // The tree's pid 1 is gone, and with it, the kernel sees to that, every process of its namespace.
 void Slot::Finish() {
   int status;
@@ -113,6 +127,7 @@ void Slot::Finish() {
   }
   close(tree_pidfd_);
   tree_ = tree_pidfd_ = -1;
+  if (without_ & kPartPid) KillOrphans();
   Report report{OutcomeKind::kVanished, 0, {}}, record;
   bool first = true;
   while (read(report_[0], &record, sizeof record) == sizeof record) {
@@ -128,10 +143,15 @@ PythonRun Slot::Handle(const Order& order, Descriptors& fds) {
       Answer(Settle());
       break;
     case Kind::kOpenBox: {
-      Failure failure = mounts_.Open(candidate_id_, order.box.bytes, order.box.files);
-      const int folder = failure ? -1 : open(kScratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      if (!failure) failure = Check("open the scratch folder", folder);
-      Answer(failure, folder);
+      const bool host = without_ & kPartMount;
+      Failure failure = host ? mounts_.Adopt(fds.Take(0), setup_)
+                             : mounts_.Open(candidate_id_, order.box.bytes, order.box.files);
+      if (failure || host) {
+        Answer(failure);
+        break;
+      }
+      const int folder = open(kScratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      Answer(Check("open the scratch folder", folder), folder);
       if (folder >= 0) close(folder);
       break;
     }
@@ -165,6 +185,7 @@ PythonRun Slot::Serve() {
 PythonRun ServeSlot(int socket, const SlotOrder& order, const Setup& setup) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGCHLD, SIG_DFL);
+  if (setup.without & kPartPid) prctl(PR_SET_CHILD_SUBREAPER, 1);
   dup2(STDIN_FILENO, kControlDescriptor);  // keeps the number taken: what arrives lies above a run's own
   return Slot(fcntl(socket, F_DUPFD_CLOEXEC, 16), order, setup).Serve();
 }

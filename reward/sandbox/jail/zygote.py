@@ -48,10 +48,11 @@ def become_main(source):
     """Runs `source` as __main__ and ends the process as the interpreter would."""
     main = types.ModuleType("__main__")
     main.__builtins__ = builtins
-    main.__file__ = "/work/main.py"
+    work = os.getcwd()
+    main.__file__ = work + "/main.py"
     sys.modules["__main__"] = main
     sys.argv = ["main.py"]
-    sys.path.insert(0, "/work")
+    sys.path.insert(0, work)
     open_streams()
     code = 1
     try:
