@@ -59,9 +59,10 @@ function(sluice_use_torch_pch name)
   target_precompile_headers(${name} REUSE_FROM sluice_torch_pch)
 endfunction()
 
-# sluice_test(LIBRARY tests... [HDRS ...] [DEPS ...] [LABELS ...] [NAME n]): one binary over the given files.
+# sluice_test(LIBRARY tests... [HDRS ...] [DEPS ...] [LABELS ...] [NAME n] [PARTS p...]): one binary over the given
+# files; a ctest case NAME_P for each part, of the tests whose names match *P*, or one of all.
 function(sluice_test library)
-  cmake_parse_arguments(A "TORCH" "NAME;TIMEOUT" "DEPS;LABELS;EXTERNAL;HDRS" ${ARGN})
+  cmake_parse_arguments(A "TORCH" "NAME;TIMEOUT" "DEPS;LABELS;EXTERNAL;HDRS;PARTS" ${ARGN})
   if(NOT A_NAME)
     set(A_NAME ${library}_test)
   endif()
@@ -80,8 +81,15 @@ function(sluice_test library)
   endif()
   target_compile_definitions(${A_NAME} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     SLUICE_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  add_test(NAME ${A_NAME} COMMAND ${A_NAME})
-  set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
+  if(A_PARTS)
+    foreach(part ${A_PARTS})
+      add_test(NAME ${A_NAME}_${part} COMMAND ${A_NAME} --gtest_filter=*${part}*)
+      set_tests_properties(${A_NAME}_${part} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
+    endforeach()
+  else()
+    add_test(NAME ${A_NAME} COMMAND ${A_NAME})
+    set_tests_properties(${A_NAME} PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
+  endif()
   if("parity" IN_LIST A_LABELS)  # without the oracle all of it is skipped, and ctest must say so
     set_tests_properties(${A_NAME} PROPERTIES SKIP_REGULAR_EXPRESSION "SLUICE_ORACLE_DIR")
   endif()

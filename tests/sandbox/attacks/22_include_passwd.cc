@@ -1,0 +1,4 @@
+#include "../../../../../../etc/hostname"
+#include "/etc/passwd"
+#include "/proc/self/environ"
+int main() {}

@@ -1,0 +1,3 @@
+#include "/dev/stdin"
+#include "/dev/tty"
+int main() {}
