@@ -100,8 +100,18 @@ def tested_together():
     return ("proof", proof.digest())
 
 
+# Away from the main thread, because a handler of signals is given frames, and only the main thread has handlers.
 def together(leave=os._exit, send=send):
-    try:
-        send(tested_together())
-    finally:
-        leave(0)
+    import _thread
+
+    def work():
+        try:
+            send(tested_together())
+        finally:
+            leave(0)
+
+    _thread.stack_size(64 << 20)
+    _thread.start_new_thread(work, ())
+    never = _thread.allocate_lock()
+    never.acquire()
+    never.acquire()
