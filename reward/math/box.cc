@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,6 +16,7 @@ using absl::string_view;
 
 constexpr std::array<string_view, 3> kCommands = {"\\boxed", "\\fbox", "\\framebox"};
 constexpr size_t kMaxJoined = 8;  // boxes that make one answer
+constexpr int kMaxCommands = 64;  // boxes that are looked at, from the end
 
 // From the backslash of the command to behind the closing brace, and the content.
 struct Span {
@@ -23,6 +25,7 @@ struct Span {
 };
 
 size_t CommandLength(string_view text, size_t i) {
+  if (At(text, i + 1) != 'b' && At(text, i + 1) != 'f') return 0;
   for (string_view command : kCommands) {
     if (absl::StartsWith(text.substr(i), command) && !IsLetter(At(text, i + command.size())))
       return command.size();
@@ -48,14 +51,14 @@ Span WithoutBraces(string_view text, size_t begin, size_t i) {
 // Where the last few boxes begin; the end of the text if there is none.
 size_t FirstOfLastCommands(string_view text) {
   size_t first = text.size();
-  for (string_view command : kCommands) {
-    size_t at = text.size();
-    for (size_t count = 0; count < 2 * kMaxJoined && at > 0; ++count) {
-      size_t found = text.substr(0, at).rfind(command);
-      if (found == string_view::npos) break;
-      at = found;
-      first = std::min(first, at);
-    }
+  int count = 0;
+  for (size_t at = text.size(); at > 0 && count < kMaxCommands;) {
+    const void* found = memrchr(text.data(), '\\', at);
+    if (found == nullptr) break;
+    at = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+    if (CommandLength(text, at) == 0) continue;
+    first = at;
+    ++count;
   }
   return first;
 }
@@ -140,6 +143,9 @@ bool Joins(string_view between, string_view* word) {
       if (IsLetter(At(between, i + 1))) return false;
     } else if (absl::StartsWith(between.substr(i), "\\text{")) {
       i += 5;
+    } else if (absl::StartsWith(between.substr(i), "\\quad") ||
+               absl::StartsWith(between.substr(i), "\\qquad")) {
+      i += between[i + 1] == 'q' && between[i + 2] == 'q' ? 5 : 4;
     } else if (c == '\\' &&
                (At(between, i + 1) == ')' || At(between, i + 1) == '(' || At(between, i + 1) == ' ' ||
                 At(between, i + 1) == ',' || At(between, i + 1) == ';')) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "reward/math/number_lexer.h"
+#include "reward/math/units.h"
 #include "reward/math/words.h"
 
 namespace sluice::math {
@@ -54,7 +55,7 @@ bool Descent::AnswerList() {
     SkipFillers();
     marks_ = {};
     Expression item;
-    if (!Statement(&item)) return false;
+    if (!Statement(&item) || !CompoundTail(&item)) return false;
     parsed_.items.push_back(std::move(item));
     marks.push_back(std::move(marks_));
   } while (ConsumeJoint(&parsed_.joints) && !Is(TokenKind::kEnd));
@@ -62,6 +63,7 @@ bool Descent::AnswerList() {
 }
 
 bool Descent::CollectMarks(std::vector<ItemMarks>& marks) {
+  if (JoinCompound(marks)) return true;
   size_t percents = 0;
   for (const ItemMarks& m : marks) {
     percents += m.percent ? 1 : 0;
@@ -75,6 +77,33 @@ bool Descent::CollectMarks(std::vector<ItemMarks>& marks) {
     Expression& item = parsed_.items[i];
     item = Quotient(std::move(item), NumberOf(100));
   }
+  return true;
+}
+
+// "4 ft 3 in": further numbers with smaller units.
+bool Descent::CompoundTail(Expression* item) {
+  for (int parts = 0; Is(TokenKind::kNumber) && !marks_.unit.empty() && parts < 4; ++parts) {
+    std::string unit = std::exchange(marks_.unit, "");
+    Expression smaller;
+    if (!Statement(&smaller) || !Compound(item, unit, std::move(smaller), marks_.unit)) return Fail();
+  }
+  return true;
+}
+
+// "2 hours and 30 minutes" is one item.
+bool Descent::JoinCompound(std::vector<ItemMarks>& marks) {
+  bool two = marks.size() == 2 && parsed_.joints.and_word && marks[0].unit != marks[1].unit;
+  if (!two || !Compound(&parsed_.items[0], marks[0].unit, parsed_.items[1], marks[1].unit)) return false;
+  parsed_.items.pop_back();
+  parsed_.unit = marks[1].unit;
+  return true;
+}
+
+// Adds both in the smaller unit.
+bool Descent::Compound(Expression* larger, string_view larger_unit, Expression smaller, string_view unit) {
+  int ratio = SmallerUnits(larger_unit, unit);
+  if (ratio == 0 || !IsNumber(*larger) || !IsNumber(smaller)) return false;
+  *larger->number = *larger->number * ratio + *smaller.number;
   return true;
 }
 
@@ -235,6 +264,7 @@ bool Descent::SetTerm(Expression* out) {
 bool Descent::Sum(Expression* out) {
   Level level(*this);
   if (!level.ok) return false;
+  bool outer = std::exchange(later_term_, false);
   bool spread = PlusOrMinusInWords();
   bool negative = !spread && Signs();
   Expression first;
@@ -249,6 +279,7 @@ bool Descent::Sum(Expression* out) {
   std::vector<Expression> terms;
   terms.push_back(std::move(first));
   if (!SumTail(terms)) return false;
+  later_term_ = outer;
   *out = terms.size() == 1 ? std::move(terms[0]) : ListOf(Kind::kSum, std::move(terms));
   return Modulo(out);
 }
@@ -282,6 +313,7 @@ bool Descent::SumTail(std::vector<Expression>& terms) {
     } else {
       Advance();
     }
+    later_term_ = true;
     bool negative = (sign == TokenKind::kMinus || sign == TokenKind::kMinusPlus) != Signs();
     Expression term;
     if (!Term(&term)) return false;
@@ -333,7 +365,7 @@ bool Descent::TermTail(std::vector<Expression>& factors) {
     if (Is(TokenKind::kDivide) && !StartsUnitBelow()) {
       Advance();
       if (!Divide(factors)) return false;
-    } else if (Consume(TokenKind::kTimes)) {
+    } else if (Consume(TokenKind::kTimes) || ConsumeTimesLetter()) {
       bool literal = Is(TokenKind::kNumber) && !Peek().has_point && !Peek().has_exponent;
       Expression factor;
       if (!SignedFactor(&factor)) return false;
@@ -351,12 +383,29 @@ bool Descent::TermTail(std::vector<Expression>& factors) {
   }
 }
 
+// The letter of "3 x 10^8".
+bool Descent::ConsumeTimesLetter() {
+  bool letter = Is(TokenKind::kLetters) && (Peek().text == "x" || Peek().text == "X") && sub_ == 0 &&
+                index_ > 0 && tokens_[index_ - 1].kind == TokenKind::kNumber &&
+                Peek(1).kind == TokenKind::kNumber && tokens_[index_ - 1].text != "0";
+  if (letter) Advance();
+  return letter;
+}
+
 // Multiplies by the next factor. `mixed`: the factor before is an integer in digits, so that a proper
 // fraction is added to it, "5\frac{1}{2}".
 bool Descent::Multiply(std::vector<Expression>& factors, bool mixed) {
   Expression factor;
   if (!Factor(&factor)) return false;
   mixed = mixed && IsNumber(factor) && *factor.number > 0 && *factor.number < 1;
+  bool pair = factor.kind == Kind::kTuple && factors.size() == 1 && factors[0].kind == Kind::kSymbol &&
+              factors[0].name.size() == 1 && IsUpper(factors[0].name[0]);
+  if (pair) {  // "C(5, 2)", and the point "A(1, 2)"
+    bool choose = factors[0].name == "C" && factor.args.size() == 2 && !Flipped(kNamedPoint);
+    if (choose) factor = Applied("binomial", std::move(factor.args[0]), std::move(factor.args[1]));
+    factors[0] = std::move(factor);
+    return true;
+  }
   if (mixed) {
     *factors.back().number += *factor.number;
   } else {
@@ -424,7 +473,8 @@ bool Descent::StartsFactor() const {
     case TokenKind::kNumber: {
       if (index_ == 0 || sub_ > 0) return sub_ > 0;
       TokenKind last = tokens_[index_ - 1].kind;
-      return last == TokenKind::kRightParen || last == TokenKind::kRightBrace || last == TokenKind::kSymbol;
+      return last == TokenKind::kRightParen || last == TokenKind::kRightBrace ||
+             last == TokenKind::kFactorial || last == TokenKind::kSymbol;
     }
     default:
       return false;
@@ -447,6 +497,13 @@ bool Descent::Postfixes(Expression* base) {
   for (int wraps = 0;; ++wraps) {
     if (wraps > 8) return Fail();
     switch (Peek().kind) {
+      case TokenKind::kLetters: {
+        if (!IsNumber(*base) || (!IsWord("squared") && !IsWord("cubed"))) return true;
+        Expression exponent = NumberOf(IsWord("squared") ? 2 : 3);
+        *base = NodeOf(Kind::kPower, std::move(*base), std::move(exponent));
+        Advance();
+        break;
+      }
       case TokenKind::kPower:
         Advance();
         if (!Exponent(base)) return false;
@@ -508,12 +565,12 @@ bool Descent::ExponentValue(Expression* out) {
   return true;
 }
 
-// At the end of an item the sign marks the answer; anywhere else it is a hundredth.
+// Behind the only term of an item the sign marks the answer; anywhere else it is a hundredth.
 bool Descent::Percent(Expression* base) {
   TokenKind next = Peek().kind;
   bool ends = next == TokenKind::kEnd || next == TokenKind::kComma || next == TokenKind::kSemicolon ||
               next == TokenKind::kAnd || next == TokenKind::kLetters;
-  if (enclosed_ == 0 && in_function_ == 0 && ends) {
+  if (enclosed_ == 0 && in_function_ == 0 && ends && !later_term_) {
     marks_.percent = true;
     return true;
   }

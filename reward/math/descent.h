@@ -61,6 +61,10 @@ class Descent {
   void Step(size_t bytes);
 
   bool AnswerList();
+  bool CompoundTail(Expression* item);
+  bool Compound(Expression* larger, absl::string_view larger_unit, Expression smaller,
+                absl::string_view unit);
+  bool JoinCompound(std::vector<ItemMarks>& marks);
   bool CollectMarks(std::vector<ItemMarks>& marks);
   bool Items(std::vector<Expression>* items, Joints* joints);
   bool ConsumeJoint(Joints* joints);
@@ -80,6 +84,7 @@ class Descent {
   bool Term(Expression* out);
   bool TermTail(std::vector<Expression>& factors);
   bool Divide(std::vector<Expression>& factors);
+  bool ConsumeTimesLetter();
   bool Multiply(std::vector<Expression>& factors, bool mixed);
   bool StartsFactor() const;
   bool SignedFactor(Expression* out);
@@ -96,8 +101,10 @@ class Descent {
   bool PrimarySign(Expression* out);
   bool Number(Expression* out);
   bool MixedTail(Expression* whole, const Token& literal);
+  bool InBase(Expression* number, const Token& literal);
   bool EllipsisAfter(const Token& literal, mpq_class* value);
-  bool Group(Expression* out);
+  // `alone`: not the argument of a command, so that it may be a set.
+  bool Group(Expression* out, bool alone = false);
   bool Argument(Expression* out);
   bool Fraction(Expression* out);
   bool Root(Expression* out, bool cube);
@@ -153,6 +160,9 @@ class Descent {
   int enclosed_ = 0;     // brackets and groups around
   int in_function_ = 0;  // arguments of functions around, where degrees are angles
   Bar bar_ = Bar::kOpens;
+  bool later_term_ = false;  // of a sum, the second or a later one is being read
+  bool any_unit_ = false;
+  bool arrow_ = false;  // "x \to 0" may stand here
   ItemMarks marks_;
 };
 

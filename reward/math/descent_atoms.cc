@@ -63,7 +63,7 @@ bool Descent::PrimarySign(Expression* out) {
   }
   if (kind == TokenKind::kEnvironmentBegin) return Environment(out);
   if (kind == TokenKind::kAccent) return Accent(out);
-  if (kind == TokenKind::kLeftBrace) return Group(out);
+  if (kind == TokenKind::kLeftBrace) return Group(out, true);
   if (kind == TokenKind::kRightBracket) {  // "]2, 5["
     Advance();
     return OpenedLeft(out);
@@ -159,11 +159,26 @@ bool Descent::IsOrdinalEnding(const Token& token) {
          (token.text == "st" || token.text == "nd" || token.text == "rd" || token.text == "th");
 }
 
+// "1011 base 2", "1011 (base 2)", "1011 in base 2".
+bool Descent::InBase(Expression* number, const Token& literal) {
+  size_t at = Is(TokenKind::kLeftParen) || IsWord("in") ? 1 : 0;
+  if (!IsWord("base", at) || Peek(at + 1).kind != TokenKind::kNumber || literal.has_point) return true;
+  auto base = NumberValue(Peek(at + 1), 2);
+  bool paren = at == 1 && Is(TokenKind::kLeftParen);
+  if (!base || *base < 2 || *base > 36) return Fail();
+  auto value = ValueInBase(literal.text, static_cast<int>(base->get_num().get_si()), options_.limits.digits);
+  if (!value) return Fail();
+  parsed_.base = static_cast<int>(base->get_num().get_si());
+  for (size_t i = 0; i < at + 2; ++i) Advance();
+  *number = NumberOf(*std::move(value));
+  return !paren || Consume(TokenKind::kRightParen) || Fail();
+}
+
 // "5 1/2" and "5 and a half": the proper fraction in digits behind an integer in digits. Also "2 million".
 bool Descent::MixedTail(Expression* whole, const Token& literal) {
   bool integer = !literal.has_point && !literal.has_exponent;
   if (integer && IsOrdinalEnding(Peek()) && !Peek().space_before) Advance();
-  if (!TryScale(whole)) return false;
+  if (!TryScale(whole) || !InBase(whole, literal)) return false;
   const Token &above = Peek(), &below = Peek(2);
   if (!integer || above.kind != TokenKind::kNumber || !above.space_before ||
       below.kind != TokenKind::kNumber || Peek(1).kind != TokenKind::kDivide || above.has_point ||
@@ -179,7 +194,7 @@ bool Descent::MixedTail(Expression* whole, const Token& literal) {
 }
 
 // "{...}" as LaTeX groups; "{1, 2}" with commas is a set all the same. The last brace may be missing.
-bool Descent::Group(Expression* out) {
+bool Descent::Group(Expression* out, bool alone) {
   Level level(*this);
   if (!level.ok) return false;
   Advance();
@@ -188,10 +203,22 @@ bool Descent::Group(Expression* out) {
     *out = ListOf(Kind::kSet, {});
     return true;
   }
-  Bar outer = std::exchange(bar_, Bar::kOpens);
+  Bar outer = std::exchange(bar_, alone ? Bar::kSeparates : Bar::kOpens);
+  if (alone) ++enclosed_;  // "{x : x > 3}"
   Expression first;
   if (!Statement(&first)) return false;
   bar_ = outer;
+  if (alone) --enclosed_;
+  if (arrow_ && Consume(TokenKind::kArrow)) {
+    Expression goal;
+    if (!Statement(&goal)) return false;
+    first = Applied("to", std::move(first), std::move(goal));
+  }
+  if (alone && (Is(TokenKind::kBar) || Is(TokenKind::kColon))) {
+    Advance();
+    Expression element = std::move(first);
+    if (!SetCondition(std::move(element), &first)) return Fail();
+  }
   if (Is(TokenKind::kChoose) || Is(TokenKind::kOver)) {
     bool choose = Is(TokenKind::kChoose);
     Advance();
@@ -404,24 +431,33 @@ bool Descent::Braced(Expression* out) {
   return true;
 }
 
+namespace {
+
+bool IsAllReals(const Expression& e) {
+  return e.kind == Kind::kInterval && IsInfinite(e.args[0]) && IsInfinite(e.args[1]);
+}
+
+}  // namespace
+
 // "x | x > 3": the set of the condition's solutions.
 bool Descent::SetCondition(Expression element, Expression* out) {
   std::vector<Expression> conditions;
   Joints joints;
   if (!Items(&conditions, &joints)) return false;
   if (element.kind == Kind::kRelation && element.relations[0] == Relation::kIn) {  // "x in Z | ..."
-    bool reals = element.args[1].kind == Kind::kInterval && IsInfinite(element.args[1].args[0]) &&
-                 IsInfinite(element.args[1].args[1]);
     Expression symbol = element.args[0];
-    if (!reals) conditions.push_back(std::move(element));
+    conditions.push_back(std::move(element));
     element = std::move(symbol);
   }
-  bool solutions = element.kind == Kind::kSymbol && (conditions.size() == 1 || joints.or_word);
+  std::erase_if(conditions, [](const Expression& c) {  // "x in R" says nothing
+    return c.kind == Kind::kRelation && c.relations[0] == Relation::kIn && IsAllReals(c.args[1]);
+  });
+  bool solutions = element.kind == Kind::kSymbol && !conditions.empty();
   for (const Expression& c : conditions) solutions = solutions && c.kind == Kind::kRelation;
   if (solutions) {
-    Expression inner =
-        conditions.size() == 1 ? std::move(conditions[0]) : ListOf(Kind::kUnion, std::move(conditions));
-    *out = NodeOf(Kind::kSet, std::move(inner));
+    Kind joined = joints.or_word ? Kind::kUnion : Kind::kIntersection;
+    *out = NodeOf(Kind::kSet,
+                  conditions.size() == 1 ? std::move(conditions[0]) : ListOf(joined, std::move(conditions)));
     return true;
   }
   *out = Applied("such that", std::move(element));

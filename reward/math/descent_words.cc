@@ -237,7 +237,9 @@ bool Descent::Operator(Expression* out) {
     Advance();
     Expression limit;
     ++enclosed_;
+    bool outer = std::exchange(arrow_, true);
     if (!Argument(&limit)) return false;
+    arrow_ = outer;
     --enclosed_;
     out->args.push_back(std::move(limit));
   }
@@ -320,6 +322,7 @@ bool Descent::TryScale(Expression* number) {
 }
 
 bool Descent::SetUnit(string_view unit) {
+  any_unit_ = true;
   if (marks_.unit.empty()) marks_.unit = std::string(unit);
   return marks_.unit == unit || Fail();
 }
@@ -358,9 +361,10 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
     if (half_day) return true;
     bool candidate = !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) &&
                      Peek(1).kind == TokenKind::kEnd;
-    return candidate && Flipped(kUnitLetter);
+    return candidate && (any_unit_ || Flipped(kUnitLetter));
   }
-  return !FindUnit(token.text).empty() || !IsProductOfLetters(token.text, token.space_before);
+  return !FindUnit(token.text).empty() || IsWord("sq") || IsWord("cu") ||
+         !IsProductOfLetters(token.text, token.space_before);
 }
 
 bool Descent::Unit(const std::vector<Expression>& factors) {
@@ -398,8 +402,11 @@ bool Descent::UnitPhrase(std::string* unit) {
     WordRole role = RoleOf(Rest());
     if (role == WordRole::kNegation || role == WordRole::kClause) return Fail();
     if (role != WordRole::kNone && role != WordRole::kWord) return true;
-    if (!unit->empty()) *unit += below ? "/" : times ? "*" : " ";
-    if (!UnitWord(unit)) return false;
+    std::string word;
+    if (!UnitWord(&word)) return false;
+    bool units = IsKnownUnit(*unit) && IsKnownUnit(word);  // "kg m"
+    if (!unit->empty()) *unit += below ? "/" : times || units ? "*" : " ";
+    *unit += word;
     if (unit->size() > 128) return Fail();
   }
   return Fail();

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 namespace sluice::math {
@@ -14,6 +13,20 @@ constexpr size_t kMaxBytes = 4096;
 
 // How tightly a printed expression holds together; a looser one inside a tighter one gets parentheses.
 enum Tightness { kStatement, kSetTerm, kSumTerm, kFactor, kAtom };
+
+// Bytes that are no printable ASCII as \xNN.
+std::string Printable(absl::string_view text) {
+  std::string out;
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7F) {
+      out.push_back(c);
+    } else {
+      absl::StrAppend(&out, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    }
+  }
+  return out;
+}
 
 const char* Sign(Relation relation) {
   static constexpr std::array<const char*, 9> kSigns = {" = ",  " != ", " < ", " <= ",    " > ",
@@ -72,10 +85,10 @@ class Printer {
         out_ += e.number->get_str();
         return;
       case Kind::kSymbol:
-        out_ += absl::CHexEscape(e.name);
+        out_ += Printable(e.name);
         return;
       case Kind::kText:
-        absl::StrAppend(&out_, "\"", absl::CHexEscape(e.name), "\"");
+        absl::StrAppend(&out_, "\"", Printable(e.name), "\"");
         return;
       case Kind::kSum:
         return Joined(e, " + ", kSumTerm);
@@ -103,7 +116,7 @@ class Printer {
   void Collection(const Expression& e) {
     switch (e.kind) {
       case Kind::kFunction:
-        return Enclosed(e, absl::StrCat(absl::CHexEscape(e.name), "("), ")");
+        return Enclosed(e, absl::StrCat(Printable(e.name), "("), ")");
       case Kind::kTuple:
         return Enclosed(e, "(", ")");
       case Kind::kInterval:
@@ -160,10 +173,10 @@ std::string ToText(const Expression& expression) {
 std::string ToText(const Reading& reading) {
   std::string out = ToText(reading.value);
   if (reading.percent) out += " %";
-  if (!reading.unit.empty()) absl::StrAppend(&out, " [", absl::CHexEscape(reading.unit), "]");
+  if (!reading.unit.empty()) absl::StrAppend(&out, " [", Printable(reading.unit), "]");
   if (reading.base != 0) absl::StrAppend(&out, " (written in base ", reading.base, ")");
-  if (!reading.name.empty()) absl::StrAppend(&out, " (of ", absl::CHexEscape(reading.name), ")");
-  if (!reading.choice.empty()) absl::StrAppend(&out, " (choice ", absl::CHexEscape(reading.choice), ")");
+  if (!reading.name.empty()) absl::StrAppend(&out, " (of ", Printable(reading.name), ")");
+  if (!reading.choice.empty()) absl::StrAppend(&out, " (choice ", Printable(reading.choice), ")");
   if (reading.hedged) out += " (hedged)";
   return out;
 }

@@ -22,10 +22,10 @@ enum class Kind {
               // also mod, det, norm, ratio ("3:2"), conjugate, cases (value, condition, ...), "such that"
               // (element, conditions ...), and sum, prod, int, lim (limits ..., body), which nobody evaluates
   // Statements and collections.
-  kRelation,      // args a0 .. an with `relations` between neighbours: "x = 5", "1 < x <= 2", "x in [0, 1]"
-  kTuple,         // args, ordered: a point, a vector
-  kInterval,      // args: lower, upper; closed_left, closed_right. "(2, 3)" alone is a kTuple
-  kSet,           // args, without order; one kRelation (or a kUnion of them) alone: the set of its solutions
+  kRelation,  // args a0 .. an with `relations` between neighbours: "x = 5", "1 < x <= 2", "x in [0, 1]"
+  kTuple,     // args, ordered: a point, a vector
+  kInterval,  // args: lower, upper; closed_left, closed_right. "(2, 3)" alone is a kTuple
+  kSet,  // args, without order; a kRelation alone in it (or a kUnion or kIntersection of them): its solutions
   kUnion,         // args: sets, intervals, or inequalities with "or" between them
   kIntersection,  // args, also inequalities with "and" between them
   kDifference,    // args: two

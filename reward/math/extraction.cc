@@ -26,6 +26,8 @@ constexpr int kMaxMentions = 64;         // of the word "answer" that are looked
 size_t ReasoningTag(string_view text, size_t i, bool* closes) {
   *closes = At(text, i + 1) == '/';
   size_t name = i + (*closes ? 2 : 1);
+  char first = At(text, name);
+  if (first != 't' && first != 'r' && first != 's') return 0;
   for (string_view tag : {"think>", "thinking>", "thought>", "reasoning>", "scratchpad>"}) {
     if (absl::StartsWith(text.substr(name), tag)) return name + tag.size() - i;
   }
@@ -172,6 +174,19 @@ bool IsBareAnswer(string_view text) {
   return true;
 }
 
+// "The correct option is (E)".
+std::optional<Extraction> OptionIs(string_view text) {
+  size_t behind = 0;
+  for (string_view phrase : {"option is ", "choice is ", "option: ", "choice: "}) {
+    size_t at = text.rfind(phrase);
+    if (at != string_view::npos) behind = std::max(behind, at + phrase.size());
+  }
+  if (behind == 0) return std::nullopt;
+  string_view stated = StatedAnswer(text.substr(behind));
+  if (stated.empty()) return std::nullopt;
+  return Found(ExtractionRule::kAnswerIs, stated, static_cast<size_t>(stated.data() - text.data()));
+}
+
 // What stands last: a formula or a number.
 Extraction LastValue(string_view text) {
   auto formula = LastFormula(text);
@@ -188,6 +203,7 @@ Extraction WithoutBox(string_view text) {
   if (auto found = AnswerIs(text, true)) return *std::move(found);
   if (auto found = AfterHashes(text)) return *std::move(found);
   if (auto found = AnswerIs(text, false)) return *std::move(found);
+  if (auto found = OptionIs(text)) return *std::move(found);
   string_view trimmed = absl::StripAsciiWhitespace(text);
   if (IsBareAnswer(trimmed)) {
     return Found(ExtractionRule::kWhole, trimmed, static_cast<size_t>(trimmed.data() - text.data()));

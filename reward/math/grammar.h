@@ -18,7 +18,8 @@ enum Ambiguity : unsigned {
   kOpenPair = 1,      // "(2, 3)": a point, else an open interval
   kClosedPair = 2,    // "[2, 3]": a closed interval, else a vector
   kSlashProduct = 4,  // "1/2x": a half of x, else one over 2x
-  kUnitLetter = 8,    // "5 m": a product, else metres
+  kUnitLetter = 8,    // "5 m": a product, else metres; "5 m/s" the other way round
+  kNamedPoint = 16,   // "C(5, 2)": a number of choices, else a point
 };
 
 struct GrammarOptions {

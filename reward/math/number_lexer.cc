@@ -108,22 +108,29 @@ mpz_class PowerOfTen(unsigned long exponent) {
   return power;
 }
 
-// The base written after "_": "2", "{16}", "{\text{two}}", "\text{two}"; 0 if there is none. `end` is past
-// it.
-int LexBase(string_view s, size_t i, size_t* end) {
-  size_t close = i;
-  int open = 0;
-  while (At(s, i) == '{' || At(s, i) == ' ' || At(s, i) == '(' || absl::StartsWith(s.substr(i), "\\text") ||
-         absl::StartsWith(s.substr(i), "\\mathrm")) {
-    if (s[i] == '\\') {
-      ++i;
-      while (IsLetter(At(s, i))) ++i;
-    } else {
-      open += s[i] == ' ' ? 0 : 1;
-      ++i;
-    }
-    if (open > 3) return 0;
+// Past braces, blanks, \text and the word "base"; `open` counts the braces. `i` itself at anything else.
+size_t SkipBeforeBase(string_view s, size_t i, int* open) {
+  char c = At(s, i);
+  if (c == '{' || c == '(') {
+    ++*open;
+  } else if ((c == '}' || c == ')') && *open > 0) {
+    --*open;
+  } else if (absl::StartsWith(s.substr(i), "base")) {
+    return i + 4;
+  } else if (absl::StartsWith(s.substr(i), "\\text") || absl::StartsWith(s.substr(i), "\\mathrm")) {
+    for (++i; IsLetter(At(s, i));) ++i;
+    return i;
+  } else if (c != ' ' && c != '~') {
+    return i;
   }
+  return i + 1;
+}
+
+// The base written after "_": "2", "{16}", "{\text{two}}", "\text{base } 2"; 0 if there is none. `end` is
+// past it.
+int LexBase(string_view s, size_t i, size_t* end) {
+  int open = 0;
+  for (size_t limit = i + 24, next; i < limit && (next = SkipBeforeBase(s, i, &open)) > i;) i = next;
   size_t first = i;
   int base = 0;
   if (IsDigit(At(s, i))) {
@@ -133,14 +140,14 @@ int LexBase(string_view s, size_t i, size_t* end) {
     while (IsLetter(At(s, i))) ++i;
     base = NumberWordValue(s.substr(first, i - first)).value_or(0);
   }
-  for (close = i; open > 0; ++close) {
-    if (At(s, close) == '}' || At(s, close) == ')') {
+  for (; open > 0; ++i) {
+    if (At(s, i) == '}' || At(s, i) == ')') {
       --open;
-    } else if (At(s, close) != ' ') {
+    } else if (At(s, i) != ' ') {
       return 0;
     }
   }
-  *end = close;
+  *end = i;
   return base >= 2 && base <= 36 ? base : 0;
 }
 

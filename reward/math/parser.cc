@@ -219,9 +219,11 @@ class Reader {
       choice_ = std::string(1, absl::ascii_toupper(static_cast<unsigned char>(c)));
       return letter == 0 || named || marked ? SkipTo(letter) : 0;
     }
-    bool content = marked && upper && tokens_[end].space_before && kind(end) != TokenKind::kPlus &&
-                   kind(end) != TokenKind::kEqual && kind(end) != TokenKind::kLeftParen &&
-                   kind(end) != TokenKind::kIn;
+    bool content =
+        marked && upper && tokens_[end].space_before && kind(end) != TokenKind::kPlus &&
+        kind(end) != TokenKind::kEqual && kind(end) != TokenKind::kLeftParen && kind(end) != TokenKind::kIn &&
+        !(kind(end) == TokenKind::kLetters &&
+          (RoleOf(tokens_[end].text) == WordRole::kAnd || RoleOf(tokens_[end].text) == WordRole::kOr));
     if (!content) return 0;
     choice_ = std::string(1, c);
     return end;

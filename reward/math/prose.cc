@@ -19,10 +19,16 @@ using absl::string_view;
 constexpr size_t kMaxTerm = 512;  // bytes of a number with what belongs to it
 constexpr size_t kMaxTerms = 64;  // terms with digits that are looked at for a number
 
-// Whether the dollar at `i` can open or close a formula: a formula has no blanks at its ends and no digit
-// behind it.
-bool OpensFormula(string_view s, size_t i) { return At(s, i + 1) != '\0' && !IsBlank(At(s, i + 1)); }
-bool ClosesFormula(string_view s, size_t i) { return i > 0 && !IsBlank(s[i - 1]) && !IsDigit(At(s, i + 1)); }
+// Whether the dollar at `i` can open or close a formula: a formula has no blanks at its ends, but before a
+// command, and no digit behind it.
+bool OpensFormula(string_view s, size_t i) {
+  if (!IsBlank(At(s, i + 1))) return At(s, i + 1) != '\0';
+  size_t command = s.find_first_not_of(" \t\n", i + 1);
+  return command != string_view::npos && s[command] == '\\' && IsLetter(At(s, command + 1));
+}
+bool ClosesFormula(string_view s, size_t i, bool spaced) {
+  return i > 0 && (spaced || !IsBlank(s[i - 1])) && !IsDigit(At(s, i + 1));
+}
 
 // Bytes of the character at `i` if it may be part of a number or formula in running text, else 0.
 size_t TermBytes(string_view s, size_t i) {
@@ -217,6 +223,33 @@ string_view CompleteNumber(string_view text, string_view term) {
   return number.empty() ? number : WithNeighbours(text, number);
 }
 
+// A sentence with a subject of its own: "The largest $n$ is 34", not "12 dollars" or "No solution".
+bool IsSentence(string_view s) {
+  if (!IsLetter(At(s, 0)) || std::count(s.begin(), s.end(), ' ') < 2) return false;
+  string_view first = s.substr(0, s.find(' '));
+  for (string_view word : {"all", "any", "no", "none", "yes", "true", "false", "every", "each", "neither",
+                           "both", "only", "there", "x", "y", "n"}) {
+    if (absl::EqualsIgnoreCase(first, word)) return false;
+  }
+  return std::all_of(first.begin(), first.end(), [](char c) { return IsLetter(c); }) &&
+         !NumberWordValue(first);
+}
+
+// What a sentence states: what is set in bold in it, else what stands behind its verb.
+string_view StatedBySentence(string_view s) {
+  size_t open = s.find("**"), close = open == string_view::npos ? open : s.find("**", open + 2);
+  bool bold = close != string_view::npos && close > open + 2 && s.find("**", close + 2) == string_view::npos;
+  if (bold) return s.substr(open + 2, close - open - 2);
+  size_t behind = 0;
+  for (string_view verb : {" is ", " are ", " equals ", " = ", " was "}) {
+    size_t at = s.rfind(verb);
+    if (at != string_view::npos) behind = std::max(behind, at + verb.size());
+  }
+  string_view value = s.substr(behind);
+  bool plain = !value.empty() && std::count(value.begin(), value.end(), ' ') <= 3;
+  return behind > 0 && plain ? value : s;
+}
+
 }  // namespace
 
 std::optional<string_view> LastFormula(string_view text) {
@@ -228,7 +261,8 @@ std::optional<string_view> LastFormula(string_view text) {
     if (c != '$' && c != '\\') continue;
     string_view rest = text.substr(i);
     if (open != string_view::npos) {
-      bool ends = absl::StartsWith(rest, close) && (close != "$" || ClosesFormula(text, i));
+      bool ends =
+          absl::StartsWith(rest, close) && (close != "$" || ClosesFormula(text, i, IsBlank(text[open])));
       if (ends) {
         if (i > open) last = text.substr(open, i - open);
         i += close.size() - 1;
@@ -292,7 +326,8 @@ string_view StatedAnswer(string_view rest) {
   rest = rest.substr(0, EndOfSentence(rest));
   string_view formula = LeadingFormula(rest);
   if (formula.size() < rest.size()) return formula;
-  return rest.substr(0, EndOfStatement(rest));
+  rest = rest.substr(0, EndOfStatement(rest));
+  return IsSentence(rest) ? StatedBySentence(rest) : rest;
 }
 
 }  // namespace sluice::math

@@ -282,6 +282,20 @@ bool IsKnownUnit(string_view unit) {
   return !unit.empty();
 }
 
+int SmallerUnits(string_view larger, string_view smaller) {
+  static constexpr struct {
+    string_view larger, smaller;
+    int count;
+  } kPairs[] = {{"ft", "in", 12},  {"yd", "ft", 3},   {"mi", "ft", 5280},     {"h", "min", 60},
+                {"min", "s", 60},  {"day", "h", 24},  {"week", "day", 7},     {"year", "month", 12},
+                {"lb", "oz", 16},  {"m", "cm", 100},  {"km", "m", 1000},      {"cm", "mm", 10},
+                {"kg", "g", 1000}, {"L", "mL", 1000}, {"dollar", "cent", 100}};
+  for (const auto& pair : kPairs) {
+    if (pair.larger == larger && pair.smaller == smaller) return pair.count;
+  }
+  return 0;
+}
+
 std::string SingularOf(string_view word) {
   std::string out = absl::AsciiStrToLower(word);
   if (out.size() > 4 && absl::EndsWith(out, "ies")) {

@@ -29,6 +29,7 @@ enum class WordRole {
   kClause,    // begins a condition or a reason: "if", "for", "because"
   kPercent,
   kScale,  // "million": NumberWordValue gives the exponent of ten
+  kDate,   // months and days of the week
   kWord,   // a common word that is no product of letters: "yes", "even", "east"
 };
 WordRole RoleOf(absl::string_view word);

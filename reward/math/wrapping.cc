@@ -58,7 +58,7 @@ bool StripEnds(string_view& s) {
   while (!s.empty() &&
          (IsBlank(s.back()) || s.back() == ',' || s.back() == ';' || s.back() == ':' || s.back() == '#'))
     s.remove_suffix(1);
-  while (!s.empty() && s.back() == '*' && !absl::EndsWith(s, "^*")) s.remove_suffix(1);
+
   if (absl::EndsWith(s, "\\")) s.remove_suffix(1);
   if (absl::EndsWith(s, ".") && !absl::EndsWith(s, "..")) s.remove_suffix(1);
   for (string_view stop : {"\xE3\x80\x82", "\\.", "\\qquad", "\\quad"}) {
@@ -110,6 +110,8 @@ string_view StripWrapping(string_view s) {
     again = StripBox(s) || again;
     if (!again) break;
   }
+  while (absl::EndsWith(s, "*") && !absl::EndsWith(s, "^*")) s.remove_suffix(1);  // emphasis left open
+  while (absl::StartsWith(s, "*")) s.remove_prefix(1);
   return s;
 }
 
