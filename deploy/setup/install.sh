@@ -18,7 +18,7 @@ packages=(
   g++ cmake ninja-build make git pkg-config ca-certificates unzip python3 python3-pip python3-venv clang-format
   libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev libabsl-dev libre2-dev zlib1g-dev
   libssl-dev libsqlite3-dev prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev nlohmann-json3-dev libcli11-dev libpcre2-dev
-  libutf8proc-dev libgmp-dev libflint-dev libgtest-dev libgmock-dev python3-grpcio python3-protobuf
+  libutf8proc-dev libgmp-dev libflint-dev libseccomp-dev libgtest-dev libgmock-dev python3-grpcio python3-protobuf
 )
 # install PACKAGE...: those that are not installed yet.
 install() {
