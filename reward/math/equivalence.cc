@@ -63,11 +63,14 @@ std::string FunctionOf(const std::string& name) {
   return paren == std::string::npos ? "" : name.substr(0, paren);
 }
 
-// "x" and "y" are different unknowns, f(2) is not f(x); "y" and "f(x)", or "the area", may be the same.
+// "x" and "y" are different unknowns, f(2) is not f(x), nor is f'(x); "y" and "f(x)", or "the area", may be
+// the same.
 bool NamesConflict(const std::string& g, const std::string& p) {
   if (g.empty() || p.empty() || g == p) return false;
   if (IsOneLetter(g) && IsOneLetter(p)) return true;
-  return !FunctionOf(g).empty() && FunctionOf(g) == FunctionOf(p);
+  std::string f = FunctionOf(g), h = FunctionOf(p);
+  if (f.empty() || h.empty()) return false;
+  return f == h || (f.find('\'') == std::string::npos) != (h.find('\'') == std::string::npos);
 }
 
 // The unknown that an equation gives a value to: "x" of "x = 5"; empty if there is none.
@@ -75,6 +78,8 @@ std::string NameOf(const Reading& r) {
   if (!r.name.empty() || r.value.kind != Kind::kRelation) return r.name;
   for (const Expression* side : {&r.value.args.front(), &r.value.args.back()}) {
     if (side->kind == Kind::kSymbol && IsOneLetter(side->name) && !IsClosedConstant(*side)) return side->name;
+    if (side->kind == Kind::kFunction && IsOneLetter(side->name.substr(0, side->name.find('\''))))
+      return ToText(*side);
   }
   return "";
 }

@@ -58,7 +58,7 @@ class Normalizer {
     if (name == "pi") return Pi();
     if (name == "e") return Whole(ring_.PowerOf(Ring::kE, {1, 1}));
     if (name == "i") return Imaginary();
-    if (name == "infinity") {
+    if (name == "infinity" || name == "...") {
       work_.Exceed(kNoValue);
       return std::nullopt;
     }
@@ -104,7 +104,42 @@ class Normalizer {
     return ring_.Divide(ring_.Power(base.denominator, -num), ring_.Power(base.numerator, -num));
   }
 
+  // sum(k = first, last, body) and prod of few terms, multiplied out.
+  std::optional<Expression> Expanded(const Expression& e) {
+    constexpr int kMostTerms = 200;
+    bool shape = (e.name == "sum" || e.name == "prod") && e.args.size() == 3 &&
+                 e.args[0].kind == Kind::kRelation && e.args[0].args.size() == 2 &&
+                 e.args[0].relations[0] == Relation::kEqual && e.args[0].args[0].kind == Kind::kSymbol;
+    if (!shape) return std::nullopt;
+    std::optional<mpq_class> first = RationalValue(e.args[0].args[1], work_),
+                             last = RationalValue(e.args[1], work_);
+    if (!first || !last || first->get_den() != 1 || last->get_den() != 1 || *last < *first ||
+        *last - *first > kMostTerms) {
+      return std::nullopt;
+    }
+    Expression out = ListOf(e.name == "sum" ? Kind::kSum : Kind::kProduct, {});
+    out.args.push_back(NumberOf(e.name == "sum" ? 0 : 1));
+    for (mpq_class k = *first; k <= *last && work_.Spend(20 * SizeOf(e.args[2])); ++k) {
+      out.args.push_back(Replaced(e.args[2], e.args[0].args[0].name, k));
+    }
+    return out;
+  }
+
+  static int64_t SizeOf(const Expression& e) {
+    int64_t size = 1;
+    for (const Expression& arg : e.args) size += SizeOf(arg);
+    return size;
+  }
+
+  static Expression Replaced(const Expression& e, const std::string& symbol, const mpq_class& value) {
+    if (e.kind == Kind::kSymbol && e.name == symbol) return NumberOf(value);
+    Expression out = e;
+    for (Expression& arg : out.args) arg = Replaced(arg, symbol, value);
+    return out;
+  }
+
   Maybe Function(const Expression& e) {
+    if (std::optional<Expression> terms = Expanded(e)) return Of(*terms);
     std::vector<Fraction> args;
     for (const Expression& arg : e.args) {
       Maybe value = Of(arg);
@@ -148,7 +183,7 @@ class Normalizer {
                                                           {"conjugate", &Normalizer::ConjugateFunction},
                                                           {"factorial", &Normalizer::Factorial}};
     static const auto* const kBinary = new absl::flat_hash_map<absl::string_view, Binary>{
-        {"log", &Normalizer::Log}, {"mod", &Normalizer::Mod}, {"binomial", &Normalizer::Binomial}};
+        {"log", &Normalizer::Log}, {"ratio", &Normalizer::Ratio}, {"binomial", &Normalizer::Binomial}};
     if (args.size() == 1) {
       if (auto f = kUnary->find(e.name); f != kUnary->end()) return (this->*f->second)(args[0]);
     } else if (args.size() == 2) {
@@ -299,6 +334,8 @@ class Normalizer {
     if (!above || !below || below->empty()) return std::nullopt;
     return ring_.Divide(*std::move(above), *std::move(below));
   }
+  Maybe Ratio(const Fraction& x, const Fraction& y) { return Over(x, y); }
+
   Maybe ConjugateFunction(const Fraction& x) {
     Maybe out =
         ring_.IsClosed(x) ? ConjugateOf(x) : std::nullopt;  // a free variable may stand for any number
@@ -362,16 +399,6 @@ class Normalizer {
     for (int k = 1; out && k <= shift; ++k) out = Times(*out, Plus(base, Constant(k)));
     for (int k = 0; out && k > shift; --k) out = Over(*out, Plus(base, Constant(k)));
     return out;
-  }
-
-  // A residue class: its least representative with the modulus.
-  Maybe Mod(const Fraction& x, const Fraction& modulus) {
-    std::optional<mpq_class> n = AsRational(x), m = AsRational(modulus);
-    bool whole = n && m && n->get_den() == 1 && m->get_den() == 1 && *m > 0;
-    if (!whole) return Opaque("mod", {x, modulus});
-    mpz_class least;
-    mpz_fdiv_r(least.get_mpz_t(), n->get_num_mpz_t(), m->get_num_mpz_t());
-    return Opaque("mod", {Constant(least), modulus});
   }
 
   Maybe Binomial(const Fraction& n, const Fraction& k) {

@@ -4,8 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/string_view.h"
+#include "absl/strings/ascii.h"
 #include "reward/math/build.h"
 #include "reward/math/constant.h"
 
@@ -72,28 +71,86 @@ bool IsIndependent(const Ring& ring, const Polynomial& p) {
   return true;
 }
 
-// sum of n_k ln(a_k) with whole n_k and positive a_k is zero exactly where the product of the a_k^n_k is 1.
-bool IsZeroOfLogarithms(Ring& ring, const Polynomial& p, int bits) {
+// The factor that makes all coefficients whole; nothing where they are then too large for exponents.
+std::optional<mpz_class> CommonScale(const Polynomial& p) {
   mpz_class scale = 1;
   for (const Term& t : p) scale = lcm(scale, t.coefficient.get_den());
+  for (const Term& t : p) {
+    if (abs(t.coefficient) * scale > 64) return std::nullopt;
+  }
+  return scale;
+}
+
+// The generator of a term that is one generator to the power 1; null otherwise.
+const Generator* OnlyGenerator(const Ring& ring, const Term& t) {
+  bool single = t.monomial.size() == 1 && t.monomial[0].exponent == Exponent{1, 1};
+  return single ? &ring.generator(t.monomial[0].generator) : nullptr;
+}
+
+Expression TimesPower(Expression product, Expression base, const mpq_class& exponent) {
+  Expression factor = NodeOf(Kind::kPower, std::move(base), NumberOf(exponent));
+  return NodeOf(Kind::kProduct, std::move(product), std::move(factor));
+}
+
+// sum of n_k ln(a_k) with whole n_k and positive a_k is zero exactly where the product of the a_k^n_k is 1.
+bool IsZeroOfLogarithms(Ring& ring, const Polynomial& p, int bits) {
+  std::optional<mpz_class> scale = CommonScale(p);
+  if (!scale) return false;
   Expression product = NumberOf(1);
   for (const Term& t : p) {
-    if (t.monomial.size() != 1 || t.monomial[0].exponent != Exponent{1, 1}) return false;
-    const Generator& g = ring.generator(t.monomial[0].generator);
+    const Generator* g = OnlyGenerator(ring, t);
+    if (g == nullptr) return false;
     Expression argument;
-    if (g.kind == GeneratorKind::kLogarithm) {
-      argument = NumberOf(mpq_class(g.prime));
-    } else if (g.kind == GeneratorKind::kFunction && g.name == "ln") {
-      argument = ring.ToExpression(g.args[0]);
+    if (g->kind == GeneratorKind::kLogarithm) {
+      argument = NumberOf(mpq_class(g->prime));
+    } else if (g->kind == GeneratorKind::kFunction && g->name == "ln") {
+      argument = ring.ToExpression(g->args[0]);
     } else {
       return false;
     }
-    mpq_class power = t.coefficient * scale;
-    if (abs(power) > 64 || SignOf(argument, bits, ring.work()) != Sign::kPositive) return false;
-    Expression factor = NodeOf(Kind::kPower, std::move(argument), NumberOf(power));
-    product = NodeOf(Kind::kProduct, std::move(product), std::move(factor));
+    if (SignOf(argument, bits, ring.work()) != Sign::kPositive) return false;
+    product = TimesPower(std::move(product), std::move(argument), t.coefficient * *scale);
   }
   return SignOf(Difference(std::move(product), NumberOf(1)), bits, ring.work()) == Sign::kZero;
+}
+
+// cosine + i sine of the angle, but for a positive factor; `turn` is 1 or -1, for the conjugate.
+std::optional<Expression> Direction(const Ring& ring, const Generator& g, const mpq_class& coefficient,
+                                    int turn) {
+  auto imaginary = [turn](Expression x) {
+    return NodeOf(Kind::kProduct, NumberOf(turn), SymbolOf("i"), std::move(x));
+  };
+  if (g.kind == GeneratorKind::kPi) {
+    Expression angle = NodeOf(Kind::kProduct, NumberOf(coefficient), SymbolOf("pi"));
+    return NodeOf(Kind::kSum, Applied("cos", angle), imaginary(Applied("sin", angle)));
+  }
+  if (g.kind != GeneratorKind::kFunction || (g.name != "arctan" && g.name != "arcsin")) return std::nullopt;
+  Expression x = ring.ToExpression(g.args[0]), cosine = NumberOf(1);
+  if (g.name == "arcsin") {
+    Expression square = NodeOf(Kind::kPower, x, NumberOf(2));
+    cosine = NodeOf(Kind::kPower, Difference(NumberOf(1), std::move(square)), NumberOf(mpq_class(1, 2)));
+  }
+  return NodeOf(Kind::kSum, std::move(cosine), imaginary(std::move(x)));
+}
+
+// A sum of angles that a ball has around zero is zero if the product of their directions is real.
+bool IsZeroOfAngles(Ring& ring, const Polynomial& p, int bits) {
+  std::optional<mpz_class> scale = CommonScale(p);
+  if (!scale) return false;
+  Expression products[2] = {NumberOf(1), NumberOf(1)};
+  for (const Term& t : p) {
+    const Generator* g = OnlyGenerator(ring, t);
+    if (g == nullptr) return false;
+    mpq_class coefficient = t.coefficient * *scale;
+    for (int conjugate : {0, 1}) {
+      std::optional<Expression> direction = Direction(ring, *g, coefficient, conjugate ? -1 : 1);
+      if (!direction) return false;
+      mpq_class power = g->kind == GeneratorKind::kPi ? mpq_class(1) : coefficient;
+      products[conjugate] = TimesPower(std::move(products[conjugate]), *std::move(direction), power);
+    }
+  }
+  Expression imaginary = Difference(std::move(products[0]), std::move(products[1]));
+  return SignOf(imaginary, bits, ring.work()) == Sign::kZero;
 }
 
 ZeroDecision DecideClosed(Ring& ring, const Polynomial& p, int bits) {
@@ -113,18 +170,17 @@ ZeroDecision DecideClosed(Ring& ring, const Polynomial& p, int bits) {
   if (!ring.work().ok()) return {};  // what broke off proves nothing
   if (zero) return {Zeroness::kZero, "algebraic"};
   if (IsZeroOfLogarithms(ring, p, bits)) return {Zeroness::kZero, "logarithms"};
+  if (sign == Sign::kUnknown && IsZeroOfAngles(ring, p, bits)) return {Zeroness::kZero, "angles"};
   sign = SignOf(value, bits, ring.work());
   if (sign == Sign::kZero) return {Zeroness::kZero, "algebraic"};
   if (sign != Sign::kUnknown && sign != Sign::kUndefined) return {Zeroness::kNonzero, "ball"};
   return {};
 }
 
-// Functions that obey laws the ring does not know.
-bool HasLaws(const std::string& name) {
-  static const auto* const kNames = new absl::flat_hash_set<absl::string_view>{
-      "abs", "ln", "exp", "power", "floor", "ceil", "sgn", "factorial", "arcsin", "arctan",
-      "Re",  "Im", "arg", "gcd",   "lcm",   "max",  "min", "det",       "tr",     "mod"};
-  return kNames->contains(name);
+// "f", "f'", "g_1": stands for any function. All other names obey laws that the ring does not know.
+bool IsUnknownFunction(const std::string& name) {
+  return !name.empty() && absl::ascii_isalpha(static_cast<unsigned char>(name[0])) &&
+         (name.size() == 1 || !absl::ascii_isalpha(static_cast<unsigned char>(name[1])));
 }
 
 // Symbols, unknown functions and exponentials of different monomials are algebraically independent.
@@ -132,7 +188,7 @@ bool AreFree(const Ring& ring, const Monomial& monomial) {
   return std::all_of(monomial.begin(), monomial.end(), [&](const Factor& f) {
     const Generator& g = ring.generator(f.generator);
     if (g.kind == GeneratorKind::kSymbol) return true;
-    if (g.kind == GeneratorKind::kFunction) return !HasLaws(g.name);
+    if (g.kind == GeneratorKind::kFunction) return IsUnknownFunction(g.name);
     return g.kind == GeneratorKind::kExponential &&
            std::all_of(g.power.begin(), g.power.end(), [&](const Factor& in) {
              GeneratorKind kind = ring.generator(in.generator).kind;

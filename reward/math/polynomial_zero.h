@@ -13,12 +13,13 @@ enum class Zeroness {
 
 struct ZeroDecision {
   Zeroness zeroness = Zeroness::kUnknown;
-  const char* rule = "";  // "normal form", "ball", "algebraic", "logarithms"
+  const char* rule = "";  // "normal form", "ball", "algebraic", "logarithms", "angles"
 };
 
 // Coefficients of independent free monomials are zero all, or the polynomial is not. A closed coefficient is
 // not zero where its generators are linearly independent or a ball of at most that many bits says so; it is
-// zero where the algebraic coefficients of its transcendental monomials are, or its exponential is 1.
+// zero where the algebraic coefficients of its transcendental monomials are, or its exponential is 1,
+// or it is a sum of angles whose directions multiply to a real number.
 ZeroDecision DecideZero(Ring& ring, const Polynomial& p, int max_precision_bits);
 
 }  // namespace sluice::math

@@ -50,11 +50,17 @@ Maybe OfOne(const std::string& name, const mpq_class& x, Work& work) {
 
 Maybe OfTwo(const std::string& name, const mpq_class& x, const mpq_class& y, Work& work) {
   if (name == "binomial") return Binomial(x, y, work);
+  if (name == "ratio") return y == 0 ? std::nullopt : Maybe(mpq_class(x / y));
   if (name == "max") return std::max(x, y);
   if (name == "min") return std::min(x, y);
   if (!IsInteger(x) || !IsInteger(y)) return std::nullopt;
   if (name == "gcd") return mpq_class(gcd(x.get_num(), y.get_num()));
   if (name == "lcm") return mpq_class(lcm(x.get_num(), y.get_num()));
+  if (name == "mod" && y > 0) {
+    mpz_class remainder;
+    mpz_fdiv_r(remainder.get_mpz_t(), x.get_num_mpz_t(), y.get_num_mpz_t());
+    return mpq_class(remainder);
+  }
   return std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include "reward/math/polynomial_zero.h"
 #include "reward/math/rational_value.h"
 #include "reward/math/real_set.h"
+#include "reward/math/statement.h"
 
 namespace sluice::math {
 namespace {
@@ -138,18 +139,6 @@ Expression Ascending(const Expression& e) {
   return out;
 }
 
-ValueDecision CompareSingle(const Expression& gold, const Expression& prediction,
-                            const EquivalenceOptions& options, Work& work) {
-  Expression g = Ascending(gold), p = Ascending(prediction);
-  if (g.relations[0] != p.relations[0]) return {Answer::kDifferent, "relation"};
-  bool ordered = g.relations[0] != Relation::kEqual && g.relations[0] != Relation::kNotEqual;
-  Ring ring(work);
-  std::optional<Polynomial> x = ZeroForm(g, !ordered, ring),
-                            y = x ? ZeroForm(p, !ordered, ring) : std::nullopt;
-  if (!y) return {};
-  return AreProportional(ring, *x, *y, ordered, options.max_precision_bits);
-}
-
 // Member by member, in either direction.
 ValueDecision CompareChains(const Expression& gold, const Expression& prediction,
                             const EquivalenceOptions& options, Work& work) {
@@ -165,13 +154,34 @@ ValueDecision CompareChains(const Expression& gold, const Expression& prediction
     if (p.relations != gold.relations) continue;
     Answer all = Answer::kEqual;
     for (size_t i = 0; i < p.args.size() && all != Answer::kDifferent; ++i) {
-      Answer one = CompareValues(gold.args[i], p.args[i], options, work).answer;
+      Answer one = CompareStatements(gold.args[i], p.args[i], options, work).answer;
       if (one != Answer::kEqual) all = one;
     }
     if (all != Answer::kDifferent) out = {all, "relation"};
     if (all == Answer::kEqual) return out;
   }
   return out;
+}
+
+ValueDecision CompareSingle(const Expression& gold, const Expression& prediction,
+                            const EquivalenceOptions& options, Work& work) {
+  Expression g = Ascending(gold), p = Ascending(prediction);
+  if (g.relations[0] != p.relations[0]) return {Answer::kDifferent, "relation"};
+  bool ordered = g.relations[0] != Relation::kEqual && g.relations[0] != Relation::kNotEqual;
+  Ring ring(work);
+  std::optional<Polynomial> x = ZeroForm(g, !ordered, ring),
+                            y = x ? ZeroForm(p, !ordered, ring) : std::nullopt;
+  if (!y && work.limit() == kNoValue) {
+    work.Forgive();
+    return CompareChains(gold, prediction, options, work);
+  }
+  if (!y) return {};
+  return AreProportional(ring, *x, *y, ordered, options.max_precision_bits);
+}
+
+bool ContainsModulus(const Expression& e) {
+  return (e.kind == Kind::kFunction && e.name == "mod") ||
+         std::any_of(e.args.begin(), e.args.end(), ContainsModulus);
 }
 
 bool ContainsRelation(const Expression& e) {
@@ -227,6 +237,8 @@ ValueDecision CompareRelations(const Expression& gold, const Expression& predict
                                const EquivalenceOptions& options, Work& work) {
   bool single = gold.relations.size() == 1 && prediction.relations.size() == 1;
   if (IsEquation(gold) != IsEquation(prediction)) return {Answer::kDifferent, "relation"};
+  if (ContainsModulus(gold) || ContainsModulus(prediction))
+    return CompareChains(gold, prediction, options, work);
   if (IsSolved(gold)) {
     ValueDecision decision = CompareAsRealSets(gold, prediction, options, work);
     if (decision.answer != Answer::kUndecided) return decision;

@@ -91,7 +91,35 @@ class Comparer {
       if (p.kind != Kind::kFunction || p.name != "cases") return Different("cases");
       return Ordered(g.args, p.args, "cases");
     }
-    return CompareValues(g, p, options_, work_);
+    if (IsCall(g, "mod") && IsCall(p, "mod")) {
+      if (Of(g.args[1], p.args[1]).answer != Answer::kEqual) return Different("modulus");
+    }
+    if (g.args.size() > 2 && IsCall(g, "ratio") && IsCall(p, "ratio")) return Ratios(g.args, p.args);
+    ValueDecision decision = CompareValues(g, p, options_, work_);
+    bool alike = g.kind == p.kind && g.name == p.name && g.args.size() == p.args.size() && !g.args.empty();
+    if (decision.answer != Answer::kUndecided || !HasNoValue(g) || !alike) return decision;
+    return Ordered(g.args, p.args, "parts");
+  }
+
+  static bool IsCall(const Expression& e, const char* name) {
+    return e.kind == Kind::kFunction && e.name == name;
+  }
+
+  // A point or set is a part of it.
+  static bool HasNoValue(const Expression& e) {
+    return !IsScalar(e) || std::any_of(e.args.begin(), e.args.end(), HasNoValue);
+  }
+
+  // Member by member, each over the first.
+  ValueDecision Ratios(const std::vector<Expression>& g, const std::vector<Expression>& p) {
+    if (g.size() != p.size()) return Different("ratio");
+    ValueDecision out{Answer::kEqual, "ratio"};
+    for (size_t i = 1; i < g.size(); ++i) {
+      ValueDecision one = CompareValues(NodeOf(Kind::kProduct, g[i], p[0]),
+                                        NodeOf(Kind::kProduct, p[i], g[0]), options_, work_);
+      if (one.answer != Answer::kEqual) return one;
+    }
+    return out;
   }
 
   static bool IsNegative(const Expression& infinite) {
@@ -99,6 +127,9 @@ class Comparer {
   }
 
   ValueDecision Inequalities(const Expression& g, const Expression& p) {
+    bool membership =
+        IsMembership(g) && IsInequality(p) && IsSolved(p);  // "x \in [1, 2]" asks for "1 \le x \le 2"
+    if (membership && !options_.strict) return CompareAsRealSets(g, p, options_, work_);
     if (!IsInequality(g)) return Different("an inequality where none was asked for");
     bool other = IsRealSetKind(p) || p.kind == Kind::kSet || IsMembership(p);
     if (!other && !IsInequality(p)) return Different("an inequality was asked for");
@@ -106,8 +137,10 @@ class Comparer {
       return CompareRelations(g, p, options_, work_);
     }
     ValueDecision decision = CompareAsRealSets(g, p, options_, work_);
-    if (decision.answer != Answer::kUndecided || g.kind != p.kind) return decision;
-    return Unordered(g.args, p.args, false, "set");
+    if (decision.answer != Answer::kUndecided) return decision;
+    if (g.kind == p.kind) return Unordered(g.args, p.args, false, "set");
+    if (IsClosed(p)) return Different("set");
+    return {Answer::kUndecided, "an inequality that is no set of numbers"};
   }
 
   static bool IsMembership(const Expression& e) {
