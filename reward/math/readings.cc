@@ -18,15 +18,26 @@ bool AllOf(const std::vector<Expression>& args, bool (*holds)(const Expression&)
   return !args.empty() && std::all_of(args.begin(), args.end(), holds);
 }
 
-// What a value is given to: "x", "f(x)", "AB", "a + b", "(x, y)", "|z|", "\sin A".
+// "y" of "x/y".
+bool IsBelowLine(const Expression& e) {
+  if (e.kind != Kind::kPower || !IsNumber(e.args[1]) || *e.args[1].number != -1) return false;
+  const Expression& below = e.args[0];
+  return IsPlainSymbol(below) || (below.kind == Kind::kProduct && AllOf(below.args, IsPlainSymbol));
+}
+
+// What a value is given to: "x", "f(x)", "AB", "a + b", "x/y", "(x, y)", "|z|", "\sin A".
 bool IsName(const Expression& e) {
   switch (e.kind) {
     case Kind::kSymbol:
       return IsPlainSymbol(e);
     case Kind::kSum:
-    case Kind::kProduct:
     case Kind::kTuple:
       return AllOf(e.args, IsPlainSymbol);
+    case Kind::kProduct:
+      return AllOf(e.args, [](const Expression& a) {
+        return IsPlainSymbol(a) || IsBelowLine(a) ||
+               (a.kind == Kind::kProduct && AllOf(a.args, IsPlainSymbol));
+      });
     case Kind::kFunction:
       return AllOf(e.args, [](const Expression& a) { return IsNumber(a) || IsName(a); });
     default:
