@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`sluice reward` as a user has it: reward_command.py BIN_DIR [TEST...]
+"""`sluice reward` as a user has it: reward_command.py BIN_DIR [CLASS[.TEST]...]
 
 Mathematics and pairs, each form of tests, composition, groups, rows that are wrong, Ctrl-C and --resume, other services,
 exit codes. The examples are run as their pages say.
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -44,7 +45,7 @@ class Service:
         self.process.stdout.close()
 
 
-class RewardCommand(unittest.TestCase):
+class Case(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="sluice-reward-test-")
         self.addCleanup(self.folder.cleanup)
@@ -86,7 +87,8 @@ class RewardCommand(unittest.TestCase):
     def classes(self, *args, **kwargs):
         return [row["class"] for row in self.score(*args, **kwargs)]
 
-    # Mathematics.
+
+class Answers(Case):
     def test_math(self):
         rows = self.score("math {}", [
             {"id": "box", "completion": "so \\boxed{\\frac{1}{2}}", "answer": "0.5"},
@@ -135,7 +137,8 @@ class RewardCommand(unittest.TestCase):
         near = '{"id": 2, "completion": "123456789012345678901234567891", "answer": 123456789012345678901234567890}\n'
         self.assertEqual(self.verdicts("math {}", big + near), ["CORRECT", "WRONG"])
 
-    # Code: each form of tests.
+
+class Programs(Case):
     def test_asserts(self):
         tests = {"setup": "limit = 2", "asserts": ["assert f(limit) == 4", "assert f(-3) == 9"]}
         rows = self.score("code { language: PYTHON tests: ASSERTS timeout: 5 memory_bytes: 268435456 }", [
@@ -193,7 +196,26 @@ class RewardCommand(unittest.TestCase):
             {"completion": fenced("int main() { return x; }", "cpp"), "tests": tests}]),
             ["passed", "wrong_answer", "compile_error"])
 
-    # Composition.
+    def test_example_of_code(self):
+        given = self.read(os.path.join(EXAMPLES, "code/completions.jsonl"))
+        for row, line in zip(self.score(os.path.join(EXAMPLES, "code.textproto"), given), given.splitlines()):
+            expected = json.loads(line)
+            self.assertEqual(row["verdict"], expected["expected_verdict"], row)
+            self.assertAlmostEqual(row["value"], expected["expected_value"], msg=row)
+
+    def test_tests_of_an_unknown_form(self):
+        program = "def f(): return 1"
+        rows = self.score("code { language: PYTHON tests: ASSERTS }", [
+            {"id": 0, "completion": program, "tests": {"asserts": ["assert f() == 1"]}}, {"id": 1, "completion": program},
+            {"id": 2, "completion": program, "tests": 7}, {"id": 3, "completion": program, "tests": {"cases": []}},
+            {"id": 4, "completion": program, "tests": []}], code=1)
+        self.assertEqual(rows[0]["verdict"], "CORRECT")
+        for row in rows[1:]:
+            self.assertEqual((row["verdict"], row["class"]), ("UNDECIDED", "invalid_row"), row)
+            self.assertIn("tests", row["error"])
+
+
+class Composition(Case):
     def test_components_are_kept_apart(self):
         spec = """component { name: "answer" math {} }
                   component { name: "form" weight: 0.5 regex { pattern: "<answer>" } }
@@ -205,7 +227,7 @@ class RewardCommand(unittest.TestCase):
 
     def test_gate_product_and_minimum(self):
         parts = 'component { name: "a" math {} } component { name: "l" %s length { soft_limit: 1 hard_limit: 5 } } '
-        rows = [{"completion": "4 x", "answer": "4"}]  # three characters: -0.5
+        rows = [{"completion": "$4$", "answer": "4"}]  # three characters: -0.5
         self.assertEqual(self.score(parts % "" + "combination: PRODUCT", rows)[0]["value"], -0.5)
         self.assertEqual(self.score(parts % "" + "combination: MINIMUM", rows)[0]["value"], -0.5)
         self.assertEqual(self.score(parts % "gate: 0 gate_value: -3", rows)[0]["value"], -3)
@@ -216,14 +238,6 @@ class RewardCommand(unittest.TestCase):
         self.assertEqual([r["components"][1]["value"] for r in rows], [0.5, 0, -0.5, 0])
         self.assertEqual([r["value"] for r in rows], [1.5, 1, 0.5, 0])
 
-    # The examples, as their pages say.
-    def test_example_of_code(self):
-        given = self.read(os.path.join(EXAMPLES, "code/completions.jsonl"))
-        for row, line in zip(self.score(os.path.join(EXAMPLES, "code.textproto"), given), given.splitlines()):
-            expected = json.loads(line)
-            self.assertEqual(row["verdict"], expected["expected_verdict"], row)
-            self.assertAlmostEqual(row["value"], expected["expected_value"], msg=row)
-
     def test_example_of_composition(self):
         rows = self.score(os.path.join(EXAMPLES, "math_composition.textproto"),
                           self.read(os.path.join(EXAMPLES, "math_composition/completions.jsonl")), "--explain")
@@ -233,6 +247,8 @@ class RewardCommand(unittest.TestCase):
         self.assertGreater(rows[0]["value"], rows[1]["value"])  # the shorter of two right ones
         self.assertGreater(rows[1]["value"], rows[2]["value"])
 
+
+class Services(Case):
     def test_reward_of_ones_own(self):
         spec = """component { name: "answer" math {} }
             component { name: "steps" weight: 0.5 remote { service: "mine" parameter { key: "rule" value: "arithmetic_steps" }
@@ -313,7 +329,8 @@ class RewardCommand(unittest.TestCase):
             away = self.score(spec, rows[:1], "--scorer", f"model={address}", code=1)
             self.assertEqual((away[0]["verdict"], away[0]["value"]), ("INFRASTRUCTURE", None))
 
-    # Rows that are wrong.
+
+class Rows(Case):
     def test_bad_rows_are_errors_of_their_own(self):
         good = b'{"id": "good", "completion": "4", "answer": "4"}\n'
         bad = [b"not JSON", b'["a list"]', b'{"id": "a", "answer": "4"}', b'{"id": "b", "completion": 4, "answer": "4"}',
@@ -332,17 +349,6 @@ class RewardCommand(unittest.TestCase):
         self.assertEqual([r["id"] for r in rows[5::2]], list("abcdefg"))
         for row, says in zip(rows[5::2], ('"completion"', '"completion"', "answer", "UTF-8", "bytes")):
             self.assertIn(says, row["error"])
-
-    def test_tests_of_an_unknown_form(self):
-        program = "def f(): return 1"
-        rows = self.score("code { language: PYTHON tests: ASSERTS }", [
-            {"id": 0, "completion": program, "tests": {"asserts": ["assert f() == 1"]}}, {"id": 1, "completion": program},
-            {"id": 2, "completion": program, "tests": 7}, {"id": 3, "completion": program, "tests": {"cases": []}},
-            {"id": 4, "completion": program, "tests": []}], code=1)
-        self.assertEqual(rows[0]["verdict"], "CORRECT")
-        for row in rows[1:]:
-            self.assertEqual((row["verdict"], row["class"]), ("UNDECIDED", "invalid_row"), row)
-            self.assertIn("tests", row["error"])
 
     def test_wrong_specs_are_refused_before_anything_is_written(self):
         for spec, *says in (("maths {}", ":1:1: ", "math"), ("math { mode: PAIRS }", ":1:", "PAIR"), ("", "no reward"),
@@ -366,7 +372,6 @@ class RewardCommand(unittest.TestCase):
         self.assertEqual(away.returncode, 3, away.stderr)
         self.assertIn("127.0.0.1:1", away.stderr)
 
-    # Streams.
     def test_standard_input_and_output(self):
         spec = self.write("s.textproto", "math {}")
         run = self.run_sluice("reward", "--spec", spec, "--input", "-", input='{"completion": "1", "answer": 1}\n')
@@ -391,7 +396,7 @@ class RewardCommand(unittest.TestCase):
         command = ["reward", "--spec", spec, "--input", rows, "--output", out]
         with subprocess.Popen([SLUICE, *command], stderr=subprocess.PIPE, text=True) as process:
             while not (os.path.exists(out) and os.path.getsize(out) > 0) and process.poll() is None:
-                pass
+                time.sleep(0.005)
             process.send_signal(signal.SIGINT)
             said = process.stderr.read()
             self.assertEqual(process.wait(timeout=60), 130, said)

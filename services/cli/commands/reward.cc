@@ -1,5 +1,6 @@
 // sluice reward: verdicts on a file of completions, without a job.
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <optional>
 #include <thread>
@@ -20,12 +21,14 @@ namespace sluice::cli {
 namespace {
 
 constexpr absl::Duration kStartDeadline = absl::Minutes(2);
+constexpr int kMaxBoxes = 1024;
+constexpr int kComputeSeconds = 10;  // for an item that is only computed
 
 struct RewardOptions {
   std::string spec, input = "-", output = "-", worker;
   std::vector<std::string> scorers;
   int threads = 0;
-  double deadline_seconds = 60;
+  double deadline_seconds = 300;
   bool explain = false, json = false, summary = false, resume = false, weaker = false;
 };
 
@@ -35,26 +38,35 @@ absl::Status CheckUsage(const RewardOptions& o) {
   if (o.resume && o.output == "-") return absl::InvalidArgumentError("--resume needs a file as --output");
   if (!o.worker.empty() && (o.weaker || !o.scorers.empty() || o.threads > 0)) {
     return absl::InvalidArgumentError(
-        "--threads, --scorer and --allow-weaker-sandbox are settings of a service of our own; with --worker "
-        "the "
-        "running one has its own");
+        "--threads, --scorer and --allow-weaker-sandbox are settings of a service of our own; the one that "
+        "--worker names has its own");
   }
   return CheckDistinct(o.input, o.output);
 }
 
-absl::StatusOr<PrivateWorker> StartService(const RewardOptions& o) {
+// Without what a service of many days has: canaries, audits, and a sandbox where nothing runs in it.
+std::vector<std::string> ServiceFlags(const RewardOptions& o, const RewardSpec& spec) {
   const int threads = o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::string> flags = {"--threads", absl::StrCat(threads)};
+  const int seconds = std::max(1, static_cast<int>(std::ceil(o.deadline_seconds)));
+  std::vector<std::string> flags = {"--threads",         absl::StrCat(threads),
+                                    "--item-timeout",    absl::StrCat(seconds),
+                                    "--compute-timeout", absl::StrCat(std::min(seconds, kComputeSeconds)),
+                                    "--canary-every",    "0",
+                                    "--audit-share",     "0",
+                                    "--sandbox",         RunsPrograms(spec) ? "auto" : "off"};
+  if (o.threads > 0) flags.insert(flags.end(), {"--boxes", absl::StrCat(std::min(2 * o.threads, kMaxBoxes))});
   for (const std::string& scorer : o.scorers) flags.insert(flags.end(), {"--scorer", scorer});
   if (o.weaker) flags.push_back("--allow-weaker-sandbox");
-  return PrivateWorker::Start("reward", flags, kStartDeadline);
+  return flags;
 }
 
 // A running service, or one of our own, which takes the place of one that has ended.
-absl::StatusOr<Peer> ConnectToService(const RewardOptions& o, std::optional<PrivateWorker>& own) {
+absl::StatusOr<Peer> ConnectToService(const RewardOptions& o, const RewardSpec& spec,
+                                      std::optional<PrivateWorker>& own) {
   if (!o.worker.empty()) return Connect(o.worker);
   own.reset();
-  SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, StartService(o));
+  SLUICE_ASSIGN_OR_RETURN(PrivateWorker started,
+                          PrivateWorker::Start("reward", ServiceFlags(o, spec), kStartDeadline));
   own.emplace(std::move(started));
   return Connect(own->address());
 }
@@ -105,9 +117,9 @@ absl::StatusOr<int> Score(const RewardOptions& o, const Interruption& interrupti
   options.explain = o.explain;
   options.sample_deadline = absl::Seconds(o.deadline_seconds);
   std::optional<PrivateWorker> own;
-  SLUICE_ASSIGN_OR_RETURN(Peer peer, ConnectToService(o, own));
+  SLUICE_ASSIGN_OR_RETURN(Peer peer, ConnectToService(o, spec, own));
   RowScorer::Restart restart;
-  if (own) restart = [&] { return ConnectToService(o, own); };
+  if (own) restart = [&] { return ConnectToService(o, spec, own); };
   RowScorer scorer(std::move(peer), spec, options, interruption.token(), restart);
   if (const absl::Status probed = scorer.Probe(); !probed.ok())
     return Annotate(WithoutAddress(probed, own), o.spec);
@@ -157,7 +169,7 @@ void AddRewardCommand(CommandLine& line) {
         command.add_flag("--json", o.json, "The summary as one line of JSON on standard output");
         command.add_option("--deadline", o.deadline_seconds, "Seconds for one sample")
             ->capture_default_str()
-            ->check(CLI::PositiveNumber);
+            ->check(CLI::Range(0.1, 86400.0));
         command.add_option("--threads", o.threads, "Threads that judge (default: the machine's)")
             ->check(CLI::Range(1, 1024));
         command.add_option("--worker", o.worker,

@@ -147,6 +147,12 @@ bool NeedsCompletion(const RewardSpec& spec) {
   });
 }
 
+bool RunsPrograms(const RewardSpec& spec) {
+  return std::any_of(spec.components.begin(), spec.components.end(), [](const RewardComponentSpec& c) {
+    return std::holds_alternative<CodeScorerSpec>(c.scorer);
+  });
+}
+
 std::string DecidingClass(const RewardSpec& spec, const v1::Verdict& verdict) {
   const v1::VerdictComponent* component = Deciding(spec, verdict);
   if (component != nullptr && !component->outcome().empty()) return component->outcome();

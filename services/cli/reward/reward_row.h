@@ -30,6 +30,8 @@ RewardRow ParseRewardRow(absl::string_view line, size_t number, bool needs_compl
 
 // Only PAIR judges without one.
 bool NeedsCompletion(const RewardSpec& spec);
+// Whether the sandbox is needed.
+bool RunsPrograms(const RewardSpec& spec);
 
 // The class of the component that decided: the one behind which the whole has no reward, else a gate that is
 // closed, else of a product or minimum the smallest, else the one that weighs most.

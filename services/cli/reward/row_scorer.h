@@ -21,7 +21,7 @@ namespace sluice::cli {
 struct ScoringOptions {
   std::string input_name;  // in error messages
   bool explain = false;
-  absl::Duration sample_deadline = absl::Seconds(60);
+  absl::Duration sample_deadline = absl::Seconds(300);
   int calls_at_once = 8;
 };
 

@@ -18,12 +18,6 @@ constexpr size_t kBytesOfACall = size_t{8} << 20;
 constexpr size_t kMaxItemBytes = size_t{48} << 20;  // messages end at 64 MiB
 constexpr size_t kMaxGroupRows = 4096;              // of one call
 
-bool RunsPrograms(const RewardSpec& spec) {
-  return std::any_of(spec.components.begin(), spec.components.end(), [](const RewardComponentSpec& c) {
-    return std::holds_alternative<CodeScorerSpec>(c.scorer);
-  });
-}
-
 absl::Status CheckResult(const Line& line, const RewardRow& row, const std::string& output) {
   const std::string place = absl::StrCat(output, ":", line.number);
   const auto result = ParseJsonRow(line.text);
