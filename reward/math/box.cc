@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -53,10 +52,8 @@ size_t FirstOfLastCommands(string_view text) {
   size_t first = text.size();
   int count = 0;
   for (size_t at = text.size(); at > 0 && count < kMaxCommands;) {
-    const void* found = memrchr(text.data(), '\\', at);
-    if (found == nullptr) break;
-    at = static_cast<size_t>(static_cast<const char*>(found) - text.data());
-    if (CommandLength(text, at) == 0) continue;
+    --at;
+    if (text[at] != '\\' || CommandLength(text, at) == 0) continue;
     first = at;
     ++count;
   }

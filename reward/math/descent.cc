@@ -12,7 +12,9 @@ namespace sluice::math {
 using absl::string_view;
 
 ParseOutcome Descent::Run() {
-  if (AnswerList() && !Is(TokenKind::kEnd)) Fail();
+  bool read = AnswerList();
+  while (read && Is(TokenKind::kPeriod)) Advance();
+  if (read && !Is(TokenKind::kEnd)) Fail();
   return outcome_;
 }
 
@@ -126,8 +128,9 @@ bool Descent::ConsumeJoint(Joints* joints) {
   bool any = false;
   for (bool again = true; again; any = any || again) {
     again = true;
+    bool line = Is(TokenKind::kSemicolon);
     if (Consume(TokenKind::kComma) || Consume(TokenKind::kSemicolon)) {
-      if (any) return true;  // the next item fails at a second comma
+      if (any && !line) return true;  // the next item fails at a second comma
       joints->comma = true;
     } else if (Is(TokenKind::kAnd) || (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kAnd)) {
       Advance();
@@ -417,8 +420,11 @@ bool Descent::Multiply(std::vector<Expression>& factors, bool mixed) {
 bool Descent::Divide(std::vector<Expression>& factors) {
   Expression below;
   if (!SignedFactor(&below)) return false;
-  // "1/2x": what follows directly may belong below the line.
-  if (StartsFactor() && !Peek().space_before && !Is(TokenKind::kLeftParen) && Flipped(kSlashProduct)) {
+  // "a/bc" and "1/2x": what follows directly may belong below the line; within a run of letters it likely
+  // does.
+  bool run = sub_ > 0;
+  if (StartsFactor() && (run || !Peek().space_before) && !Is(TokenKind::kLeftParen) &&
+      Flipped(kSlashProduct) != run) {
     std::vector<Expression> product;
     product.push_back(std::move(below));
     while (StartsFactor()) {
@@ -460,6 +466,9 @@ bool Descent::StartsFactor() const {
     case TokenKind::kLeftFloor:
     case TokenKind::kLeftCeil:
       return true;
+    case TokenKind::kEllipsis:  // "2 \cdots n", not the end of a list
+      return Peek(1).kind != TokenKind::kEnd && Peek(1).kind != TokenKind::kComma &&
+             Peek(1).kind != TokenKind::kRightSet && Peek(1).kind != TokenKind::kRightParen;
     case TokenKind::kLeftParen:
       return Peek(1).kind != TokenKind::kMod;
     case TokenKind::kLeftBracket: {  // not "[2, 5["

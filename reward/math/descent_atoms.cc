@@ -502,9 +502,6 @@ bool Descent::Environment(Expression* out) {
     *out = Applied("det", std::move(matrix));
   } else if (absl::StartsWith(name, "Vmatrix")) {
     *out = Applied("norm", std::move(matrix));
-  } else if (absl::StartsWith(name, "align") || absl::StartsWith(name, "gather") || name == "split" ||
-             absl::StartsWith(name, "equation") || name == "aligned" || name == "gathered") {
-    *out = matrix.args.size() == 1 ? std::move(matrix.args[0]) : ListOf(Kind::kList, std::move(matrix.args));
   } else {
     *out = std::move(matrix);
   }
@@ -541,6 +538,7 @@ bool Descent::Cases(Expression* out) {
   while (!Consume(TokenKind::kEnvironmentEnd) && !Is(TokenKind::kEnd)) {
     if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
     bool skip = Is(TokenKind::kComma) || Is(TokenKind::kAmpersand) || Is(TokenKind::kRowEnd) ||
+                Is(TokenKind::kPeriod) ||
                 (Is(TokenKind::kLetters) && RoleOf(Peek().text) == WordRole::kClause);
     if (skip) {
       Advance();
@@ -562,7 +560,11 @@ bool Descent::Accent(Expression* out) {
   size_t begin = Peek().begin;
   bool letters = Is(TokenKind::kLeftBrace) && Peek(1).kind == TokenKind::kLetters &&
                  Peek(2).kind == TokenKind::kRightBrace && Peek(1).text.size() > 1;
-  if (!Argument(&argument)) return false;
+  if (letters) {
+    for (int i = 0; i < 3; ++i) Advance();
+  } else if (!Argument(&argument)) {
+    return false;
+  }
   if (name == "overset") {
     *out = std::move(argument);
   } else if (letters) {  // a segment or an arc

@@ -40,7 +40,8 @@ bool MaskReasoning(string_view text, std::string* masked) {
   size_t end_of_text = text.find_last_not_of(" \t\r\n");
   size_t begin = 0, from = 0;
   bool inside = false, any = false;
-  for (size_t i = text.find('<'); i != string_view::npos; i = text.find('<', i + 1)) {
+  for (size_t i = std::min(text.find('<'), text.size()); i < text.size(); ++i) {
+    if (text[i] != '<') continue;
     bool closes = false;
     size_t length = ReasoningTag(text, i, &closes);
     if (length == 0) continue;

@@ -17,7 +17,7 @@ namespace sluice::math {
 enum Ambiguity : unsigned {
   kOpenPair = 1,      // "(2, 3)": a point, else an open interval
   kClosedPair = 2,    // "[2, 3]": a closed interval, else a vector
-  kSlashProduct = 4,  // "1/2x": a half of x, else one over 2x
+  kSlashProduct = 4,  // "1/2x": a half of x, else one over 2x; "a/bc" the other way round
   kUnitLetter = 8,    // "5 m": a product, else metres; "5 m/s" the other way round
   kNamedPoint = 16,   // "C(5, 2)": a number of choices, else a point
 };

@@ -169,6 +169,10 @@ class Lexer {
       case '}':
         ++i_;
         return CloseBrace();
+      case '&':
+        if (environments_ > 0 || !layout_) return Emit(OfCharacter(c), {}, 1);
+        ++i_;
+        return;
       case '$':
         return Dollar();
       case '!':
@@ -272,6 +276,7 @@ class Lexer {
     size_t run = 1;
     while (At(s_, i_ + run) == '\\') ++run;
     if (run >= 2) {
+      if (environments_ == 0 && layout_ && !doubled_) return Emit(TokenKind::kSemicolon, {}, 2);
       if (environments_ > 0 && (!doubled_ || run >= 4)) return RowEnd(doubled_ ? 4 : 2);
       char next = At(s_, i_ + run);
       if (!IsLetter(next) && string_view("{}%$#&_,;:!|()[]").find(next) == string_view::npos) {
@@ -381,6 +386,10 @@ class Lexer {
   void Environment(TokenKind kind, size_t bytes) {
     i_ += bytes;
     string_view name = Group();
+    if (IsLayout(name)) {  // only its lines count
+      layout_ = kind == TokenKind::kBegin;
+      return;
+    }
     if (kind == TokenKind::kEndCommand) {
       if (environments_ > 0) --environments_;
       return Emit(TokenKind::kEnvironmentEnd, name, 0);
@@ -388,6 +397,12 @@ class Lexer {
     ++environments_;
     if (name == "array" || name == "tabular") Group();
     Emit(TokenKind::kEnvironmentBegin, name, 0);
+  }
+
+  static bool IsLayout(string_view name) {
+    return absl::StartsWith(name, "align") || absl::StartsWith(name, "gather") ||
+           absl::StartsWith(name, "split") || absl::StartsWith(name, "equation") ||
+           absl::StartsWith(name, "eqnarray") || name == "math" || name == "displaymath" || name == "center";
   }
 
   void Blackboard(size_t bytes) {
@@ -410,6 +425,7 @@ class Lexer {
   bool math_in_text_ = false;  // between dollars in a \text
   bool doubled_ = false;       // the whole answer has its backslashes twice
   long currency_ = 0;          // dollars that are not \$
+  bool layout_ = false;        // in an environment that only lays out lines
   int text_depth_ = 0, environments_ = 0;
   absl::InlinedVector<char, 64> braces_;  // 'g' a group, 't' a \text
 };

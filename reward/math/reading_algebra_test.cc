@@ -67,7 +67,7 @@ TEST(ReadAnswerTest, ReadsAlgebraAndFunctions) {
       {"GMm/r^2", "G*M*m*(r^2)^(-1)"},
       {"1/2x", "1/2*x | 1*(2*x)^(-1)"},
       {R"(1/2\sqrt{3})", "1/2*3^(1/2) | 1*(2*3^(1/2))^(-1)"},
-      {"a/bc", "a*b^(-1)*c | a*(b*c)^(-1)"},
+      {"a/bc", "a*(b*c)^(-1) | a*b^(-1)*c"},
       {"(x+1)/(x-1)", "(x + 1)*(x + -1)^(-1)"},
       {"f(x)", "f(x)"},
       {R"(\cfrac{1}{2+\cfrac{1}{3}})", "1*(2 + 1/3)^(-1)"},
@@ -225,6 +225,11 @@ TEST(ReadAnswerTest, ReadsAlgebraAndFunctions) {
       {R"(\text{sin}(x))", "sin(x)"},
       {R"(123_\text{five})", "38 (written in base 5)"},
       {"4 ft 3 in", "51 [in]"},
+      {R"(1+2+3+4+\dots+98+99+100)", "1 + 2 + 3 + 4 + ... + 98 + 99 + 100"},
+      {"4?", "4"},
+      {"TARGET", R"(TARGET | "target")"},
+      {"((2x)^2+3)^{1/2}", "((2*x)^2 + 3)^(1/2)"},
+      {R"(0.\dot{3})", "1/3"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

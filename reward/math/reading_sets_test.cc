@@ -123,6 +123,11 @@ TEST(ReadAnswerTest, ReadsSetsAndMatrices) {
       {R"(\operatorname{lcm}(4, 6))", "lcm(4, 6)"},
       {R"(\text{lcm}(4,6))", "lcm(4, 6)"},
       {R"(\text{gcd}(4, 6) = 2)", "2 (of gcd(4, 6)) | gcd(4, 6) = 2"},
+      {R"(f(x) = \begin{cases} 3x + 5 &\text{if }x<-3, \\ 7-4x&\text{if }x\ge -3. \end{cases} )",
+       "f(x) = cases(3*x + 5, (x < -3), 7 + (-4)*x, (x >= -3)) | cases(3*x + 5, (x < -3), 7 + (-4)*x, (x >= "
+       "-3)) (of f(x))"},
+      {R"(\begin{aligned} x &= 1, \\ y &= 2. \end{aligned})", "(x = 1), (y = 2) | 1, 2 (of x, y)"},
+      {R"(\angle BAC = 43^\circ)", "43 [degree] (of angle*B*A*C) | angle*B*A*C = 43 [degree]"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

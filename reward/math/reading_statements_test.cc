@@ -61,7 +61,7 @@ TEST(ReadAnswerTest, ReadsStatementsAndLists) {
       {R"(3 \pmod{7})", "mod(3, 7)"},
       {R"(x \equiv 3 \pmod{7})", "mod(3, 7) (of x) | x = mod(3, 7)"},
       {R"(\sum_{k=1}^n k)", "sum((k = 1), n, k)"},
-      {R"(\frac{dy}{dx} = 2x)", "d*y*(d*x)^(-1) = 2*x"},
+      {R"(\frac{dy}{dx} = 2x)", "d*y*(d*x)^(-1) = 2*x | 2*x (of d*y*(d*x)^(-1))"},
       {"x^2/4+y^2/9=1", "x^2*4^(-1) + y^2*9^(-1) = 1"},
       {R"(5 \Rightarrow x = 5)", "5 (of x) | x = 5"},
       {"n = 5k", "n = 5*k | 5*k (of n)"},
@@ -149,6 +149,14 @@ TEST(ReadAnswerTest, ReadsStatementsAndLists) {
       {R"(x \, y)", "x*y"},
       {R"(\mathrm{sin}\, x)", "sin(x)"},
       {R"(x\mbox{ or }y)", "x, y (hedged)"},
+      {R"(6,10,14,\ldots,82,86)", "6, 10, 14, ..., 82, 86"},
+      {R"(\sin^2 x -\sin x \sin y +\sin^2 y \leq\frac{3}{4}\,?)",
+       "sin(x)^2 + (-1)*sin(x)*sin(y) + sin(y)^2 <= 3/4"},
+      {R"(\begin{align*} x &= 1 \\ y &= 2 \end{align*})", "(x = 1), (y = 2) | 1, 2 (of x, y)"},
+      {R"(100x\equiv 1\pmod{997})", "100*x = mod(1, 997)"},
+      {"y = |x - 2| + 3", "y = abs(x + -2) + 3 | abs(x + -2) + 3 (of y)"},
+      {R"(g(x) = \sqrt{(x-3)^2-(x-8)^2})",
+       "g(x) = ((x + -3)^2 + (-1)*(x + -8)^2)^(1/2) | ((x + -3)^2 + (-1)*(x + -8)^2)^(1/2) (of g(x))"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

@@ -139,6 +139,7 @@ TEST(ReadAnswerTest, ReadsWordsAndChoices) {
       {"11 (base 2)", "3 (written in base 2)"},
       {R"(1011_{\text{base } 2})", "11 (written in base 2)"},
       {R"(2 \text{ hours } 30 \text{ minutes})", "150 [min]"},
+      {R"(.\overline{7})", R"(".overline7")"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

@@ -428,7 +428,8 @@ bool IsProductOfLetters(string_view letters, bool blank_before) {
   if (letters.size() == 1) return true;
   if (RoleOf(letters) != WordRole::kNone || ScaleWordValue(letters)) return false;
   if (NumberWordValue(letters) || DenominatorWordValue(letters)) return false;
-  if (letters.size() == 2 || IsAscending(letters)) return true;
+  bool upper = letters.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == string_view::npos;
+  if (letters.size() == 2 || IsAscending(letters) || (upper && letters.size() <= 4)) return true;
   if (letters.size() == 3) return !blank_before || !HasVowel(letters);
   size_t rest = LettersBesideNames(letters);
   return rest <= 2 && rest < letters.size();

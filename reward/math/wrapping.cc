@@ -55,13 +55,13 @@ bool StripBox(string_view& s) {
 bool StripEnds(string_view& s) {
   size_t before = s.size();
   while (!s.empty() && (IsBlank(s.front()) || s.front() == ':' || s.front() == '#')) s.remove_prefix(1);
-  while (!s.empty() &&
-         (IsBlank(s.back()) || s.back() == ',' || s.back() == ';' || s.back() == ':' || s.back() == '#'))
+  while (!s.empty() && (IsBlank(s.back()) || s.back() == ',' || s.back() == ';' || s.back() == ':' ||
+                        s.back() == '?' || s.back() == '#'))
     s.remove_suffix(1);
 
   if (absl::EndsWith(s, "\\")) s.remove_suffix(1);
   if (absl::EndsWith(s, ".") && !absl::EndsWith(s, "..")) s.remove_suffix(1);
-  for (string_view stop : {"\xE3\x80\x82", "\\.", "\\qquad", "\\quad"}) {
+  for (string_view stop : {"\xE3\x80\x82", "\\.", "\\qquad", "\\quad", "~", "\\,"}) {
     if (absl::EndsWith(s, stop)) s.remove_suffix(stop.size());
   }
   return s.size() != before;
