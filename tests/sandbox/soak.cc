@@ -86,11 +86,12 @@ Usage Measure() {
   for (const std::string& name : Names("/proc")) {
     int pid, parent;
     char state;
+    if (!absl::SimpleAtoi(name, &pid)) continue;
     std::ifstream in(absl::StrCat("/proc/", name, "/stat"));
-    std::string text((std::istreambuf_iterator<char>(in)), {});
+    std::string text;
+    std::getline(in, text);
     size_t end = text.rfind(')');
-    if (absl::SimpleAtoi(name, &pid) && end != std::string::npos &&
-        sscanf(text.c_str() + end, ") %c %d", &state, &parent) == 2) {
+    if (end != std::string::npos && sscanf(text.c_str() + end, ") %c %d", &state, &parent) == 2) {
       all[pid] = {parent, state};
     }
   }
@@ -186,6 +187,15 @@ void PrintRow(const Soak& soak, const Usage& usage, absl::Duration elapsed) {
 // Allocators keep some pages; a leak grows with the runs.
 constexpr int64_t kAllowedGrowth = int64_t{24} << 20;
 
+// Every place has its process from then on.
+void OpenAll(Sandbox& sandbox, int places) {
+  std::vector<std::unique_ptr<SandboxBox>> boxes;
+  for (int i = 0; i < places; ++i) {
+    auto box = sandbox.Open(absl::Now() + absl::Seconds(20));
+    if (box.ok()) boxes.push_back(*std::move(box));
+  }
+}
+
 int Main(int runs, double hostile_share, uint64_t seed) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   SandboxOptions sandbox_options;
@@ -194,6 +204,7 @@ int Main(int runs, double hostile_share, uint64_t seed) {
   if (!sandbox.ok()) return fprintf(stderr, "%s\n", sandbox.status().ToString().c_str()), 1;
   auto runner = MakeCodeRunner(**sandbox, {});
   if (!runner.ok()) return fprintf(stderr, "%s\n", runner.status().ToString().c_str()), 1;
+  OpenAll(**sandbox, sandbox_options.max_boxes);
   Soak soak(*runner, hostile_share, seed);
   soak.Warm();
   soak.Run(runs / 10);
