@@ -26,24 +26,10 @@ namespace {
 constexpr int64_t kFirstUser = 1879048192, kUsersPerProcess = 64;
 
 // What an interpreter and a compiler need of the host.
-constexpr const char* kHostPaths[] = {"/usr/bin",
-                                      "/usr/lib",
-                                      "/usr/lib32",
-                                      "/usr/lib64",
-                                      "/usr/libx32",
-                                      "/usr/libexec",
-                                      "/usr/include",
-                                      "/usr/local/lib",
-                                      "/usr/share/zoneinfo",
-                                      "/bin",
-                                      "/sbin",
-                                      "/lib",
-                                      "/lib32",
-                                      "/lib64",
-                                      "/libx32",
-                                      "/etc/ld.so.cache",
-                                      "/etc/alternatives",
-                                      "/etc/localtime"};
+constexpr const char* kHostPaths[] = {
+    "/usr/bin",      "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/include",     "/usr/share/zoneinfo",
+    "/bin",          "/sbin",    "/lib",       "/lib64",       "/etc/ld.so.cache", "/etc/alternatives",
+    "/etc/localtime"};
 
 absl::Status SetTimeouts(int socket) {
   const timeval limit{10, 0};
@@ -62,6 +48,12 @@ absl::StatusOr<std::pair<FileDescriptor, FileDescriptor>> Conversation() {
   std::pair<FileDescriptor, FileDescriptor> pair{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
   if (absl::Status s = SetTimeouts(ends[0]); !s.ok()) return s;
   return pair;
+}
+
+absl::StatusOr<std::pair<FileDescriptor, FileDescriptor>> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
+  return std::pair<FileDescriptor, FileDescriptor>{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
 void AddPath(jail::Setup& setup, absl::string_view source, absl::string_view target, bool optional) {
@@ -176,7 +168,11 @@ absl::Status JailProcess::Spawn(const JailOptions& options) {
   FileDescriptor control(fcntl(pair->second.get(), F_DUPFD_CLOEXEC, 64)),
       code(fcntl(library->get(), F_DUPFD_CLOEXEC, 64)), ahead(fcntl(modules->get(), F_DUPFD_CLOEXEC, 64));
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  // A pipe, as runs will have in its place: the interpreter asks once what its streams are.
+  auto output = MakePipe();
+  if (!output.ok()) return output.status();
+  posix_spawn_file_actions_adddup2(&actions, output->second.get(), 1);
+  posix_spawn_file_actions_adddup2(&actions, output->second.get(), 2);
   posix_spawn_file_actions_adddup2(&actions, control.get(), jail::kControlDescriptor);
   posix_spawn_file_actions_adddup2(&actions, code.get(), jail::kLibraryDescriptor);
   posix_spawn_file_actions_adddup2(&actions, ahead.get(), jail::kModulesDescriptor);

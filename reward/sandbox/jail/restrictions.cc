@@ -180,8 +180,7 @@ int MakeRuleset(Failure& failure) {
                         {"/tmp", ruleset.write},
                         {"/dev/shm", ruleset.write},
                         {"/dev/null", ruleset.device},
-                        {"/dev/zero", ruleset.device},
-                        {"/dev/full", ruleset.device}};
+                        {"/dev/zero", ruleset.device}};
   return Complete(ruleset, rules, failure);
 }
 

@@ -12,7 +12,7 @@
 namespace sluice::jail {
 namespace {
 
-constexpr char kDevices[][16] = {"null", "zero", "full", "random", "urandom"};
+constexpr char kDevices[][16] = {"null", "zero", "urandom"};
 constexpr int kDeviceCount = sizeof kDevices / sizeof kDevices[0];
 constexpr unsigned kBindFlags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
 
@@ -84,7 +84,8 @@ Failure FillDev(const RootSources& sources) {
     if (Failure f = MakeFile(below, "")) return f;
     if (Failure f = Attach(sources.devices[i], path)) return f;
   }
-  constexpr char kLinks[][2][24] = {{"/proc/self/fd", "./dev/fd"},
+  constexpr char kLinks[][2][24] = {{"urandom", "./dev/random"},
+                                    {"/proc/self/fd", "./dev/fd"},
                                     {"/proc/self/fd/0", "./dev/stdin"},
                                     {"/proc/self/fd/1", "./dev/stdout"},
                                     {"/proc/self/fd/2", "./dev/stderr"}};

@@ -20,8 +20,8 @@ struct RootSources {
 // caller.
 Failure OpenSources(const Setup& setup, RootSources& sources);
 
-// Builds a tmpfs root with the opened paths (read-only, no devices, no setuid), /dev with null, zero, full,
-// random and urandom, and empty /proc, /work, /tmp and /dev/shm to mount on, and makes it the working
+// Builds a tmpfs root with the opened paths (read-only, no devices, no setuid), /dev with null, zero and
+// urandom, and empty /proc, /work, /tmp and /dev/shm to mount on, and makes it the working
 // directory. In a mount namespace whose user namespace the caller governs.
 Failure BuildRootTree(const Setup& setup, const RootSources& sources);
 

@@ -4,19 +4,29 @@ import ctypes
 import gc
 import sys
 
-# What programs of this kind import most, so that a run finds it loaded.
-import abc, array, ast, atexit, bisect, builtins, cmath, codecs, collections, collections.abc, contextlib, copy
-import copyreg, csv, dataclasses, datetime, decimal, enum, errno, fractions, functools, genericpath, heapq, io
-import itertools, json, keyword, linecache, locale, math, numbers, operator, os, os.path, pickle, posixpath, queue
-import random, re, select, signal, site, socket, stat, statistics, string, struct, tempfile, textwrap, threading, time
-import tokenize, traceback, types, typing, unicodedata, warnings, weakref, zlib
+# What programs of this kind import most, so that a run finds it loaded; each module more makes every fork dearer.
+import atexit, bisect, builtins, cmath, collections, collections.abc, contextlib, copy, dataclasses, datetime, enum
+import functools, heapq, io, itertools, json, math, numbers, operator, os, os.path, random, re, site, string, struct
+import threading, time, traceback, types, typing, warnings, weakref
 
 
 def prepare():
-    """The built-in names that site would add, and nothing else of it."""
+    """What a run finds: the built-in names that site would add, its streams, and an empty __main__. Made here, before
+    any fork, it is paid for once; of the standard descriptors only what lies behind them changes."""
     site.setquit()
     site.setcopyright()
     site.sethelper()
+    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False,
+                                       buffering=1)
+    sys.argv = ["main.py"]
+    sys.path.insert(0, "/work")
+    main = types.ModuleType("__main__")
+    main.__builtins__ = builtins
+    main.__file__ = "/work/main.py"
+    sys.modules["__main__"] = main
+    return main
 
 
 def load_modules(descriptor):
@@ -44,17 +54,10 @@ def serve(library_path):
     return ctypes.string_at(library.sluice_jail_source(), size) if size else b""
 
 
-def become_main(source):
+def run(main, source):
     """Runs `source` as __main__ and ends the process as the interpreter would."""
-    main = types.ModuleType("__main__")
-    main.__builtins__ = builtins
-    work = os.getcwd()
-    main.__file__ = work + "/main.py"
-    sys.modules["__main__"] = main
-    sys.argv = ["main.py"]
-    sys.path.insert(0, work)
-    open_streams()
     code = 1
+    sys.path[0] = os.getcwd()  # /work, but where nothing can be mounted
     try:
         exec(compile(source, "main.py", "exec", dont_inherit=True), main.__dict__)
         code = 0
@@ -64,13 +67,6 @@ def become_main(source):
         trace = error.__traceback__.tb_next  # without the frame of this function
         sys.excepthook(type(error), error.with_traceback(trace), trace)
     end_process(main, code)
-
-
-def open_streams():
-    sys.stdin = sys.__stdin__ = open(0, "r", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False,
-                                       buffering=1)
 
 
 def exit_code(code):
@@ -97,6 +93,7 @@ def end_process(main, code):
     os._exit(code)
 
 
-prepare()
 load_modules(5)
-become_main(serve(sys.argv[1]))
+library_path = sys.argv[1]
+main_module = prepare()
+run(main_module, serve(library_path))
