@@ -63,11 +63,17 @@ std::string FunctionOf(const std::string& name) {
   return paren == std::string::npos ? "" : name.substr(0, paren);
 }
 
+// "x_1", "C_2".
+bool IsIndexedLetter(const std::string& name) {
+  return name.size() > 2 && IsOneLetter(name.substr(0, 1)) && name[1] == '_';
+}
+
 // "x" and "y" are different unknowns, f(2) is not f(x), nor is f'(x); "y" and "f(x)", or "the area", may be
 // the same.
 bool NamesConflict(const std::string& g, const std::string& p) {
   if (g.empty() || p.empty() || g == p) return false;
   if (IsOneLetter(g) && IsOneLetter(p)) return true;
+  if (IsIndexedLetter(g) && IsIndexedLetter(p)) return true;
   std::string f = FunctionOf(g), h = FunctionOf(p);
   if (f.empty() || h.empty()) return false;
   return f == h || (f.find('\'') == std::string::npos) != (h.find('\'') == std::string::npos);
@@ -77,7 +83,8 @@ bool NamesConflict(const std::string& g, const std::string& p) {
 std::string NameOf(const Reading& r) {
   if (!r.name.empty() || r.value.kind != Kind::kRelation) return r.name;
   for (const Expression* side : {&r.value.args.front(), &r.value.args.back()}) {
-    if (side->kind == Kind::kSymbol && IsOneLetter(side->name) && !IsClosedConstant(*side)) return side->name;
+    bool letter = side->kind == Kind::kSymbol && (IsOneLetter(side->name) || IsIndexedLetter(side->name));
+    if (letter && !IsClosedConstant(*side)) return side->name;
     if (side->kind == Kind::kFunction && IsOneLetter(side->name.substr(0, side->name.find('\''))))
       return ToText(*side);
   }
@@ -191,11 +198,20 @@ bool HasSeveralNames(const Reading& r) {
   return r.value.kind == Kind::kList && r.name.find(", ") != std::string::npos;
 }
 
+bool HasStatements(const Expression& e) {
+  return e.kind == Kind::kList && std::any_of(e.args.begin(), e.args.end(), [](const Expression& arg) {
+           return arg.kind == Kind::kRelation;
+         });
+}
+
 ValueDecision ComparePairOfReadings(const Reading& g, const Reading& p, const EquivalenceOptions& options,
                                     Work& work) {
   ReadingComparer comparer(options, work);
   if (!HasSeveralNames(g) && !HasSeveralNames(p)) return comparer.Of(g, p);
   if (HasSeveralNames(g) && HasSeveralNames(p) && g.name != p.name) return Different("name");
+  bool statements = g.name.empty() ? HasStatements(g.value) : p.name.empty() && HasStatements(p.value);
+  if (statements)
+    return Different("name");  // both have names, and another reading of each has them side by side
   Reading a = g, b = p;
   if (HasSeveralNames(g)) a.value.kind = Kind::kTuple;
   if (HasSeveralNames(p)) b.value.kind = Kind::kTuple;

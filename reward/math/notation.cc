@@ -388,7 +388,7 @@ constexpr Command kCommands[] = {
     {"triangle", TokenKind::kSymbol, "triangle"},
     {"tt", TokenKind::kSkip, ""},
     {"underbrace", TokenKind::kSkip, ""},
-    {"underline", TokenKind::kAccent, "underline"},
+    {"underline", TokenKind::kSkip, ""},
     {"unit", TokenKind::kSkip, ""},
     {"upsilon", TokenKind::kSymbol, "upsilon"},
     {"varepsilon", TokenKind::kSymbol, "epsilon"},

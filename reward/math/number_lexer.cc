@@ -19,8 +19,8 @@ bool ThreeDigits(string_view s, size_t i) {
 // Length of a separator of thousands other than a plain comma at `i`, or 0: "{,}", "\,", ",\!", a blank, ...
 size_t SeparatorLength(string_view s, size_t i) {
   static constexpr string_view kSeparators[] = {
-      "{,}\\!", "{,}", ",\\!", ",\\,",  "\\,",      "\\!",          "\\ ",         "\\;",
-      "\\:",    "~",   " ",    "{\\,}", "\xC2\xA0", "\xE2\x80\xAF", "\xE2\x80\x89"};
+      "{,}\\!", "{,}", ",\\! ", ",\\!", ",\\,",  "\\,",      "\\!",          "\\ ",
+      "\\;",    "\\:", "~",     " ",    "{\\,}", "\xC2\xA0", "\xE2\x80\xAF", "\xE2\x80\x89"};
   string_view rest = s.substr(i, 5);
   for (string_view separator : kSeparators) {
     if (absl::StartsWith(rest, separator)) return separator.size();
@@ -173,8 +173,9 @@ Token LexNumber(string_view s, size_t begin, bool join_thousands) {
     comma = i = SkipGroups(s, i, join_thousands, &token);
   }
   i = comma;
-  if (!token.has_point && At(s, i) == '.') {
-    size_t fraction = i + 1, end = SkipDigits(s, fraction);
+  bool grouped = absl::StartsWith(s.substr(i), "{.}") && IsDigit(At(s, i + 3));
+  if (!token.has_point && (At(s, i) == '.' || grouped)) {
+    size_t fraction = i + (grouped ? 3 : 1), end = SkipDigits(s, fraction);
     size_t repeats = RepeatingDigits(s, end, &i);
     if (end > fraction || repeats > 0) {
       token.has_point = true;

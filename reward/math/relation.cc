@@ -163,10 +163,28 @@ ValueDecision CompareChains(const Expression& gold, const Expression& prediction
   return out;
 }
 
+bool IsClosedStatement(const Expression& e) {
+  return std::all_of(e.args.begin(), e.args.end(), IsClosedConstant);
+}
+
+// Between constants: the same sides, in either order of an equation.
+ValueDecision CompareClosed(const Expression& g, const Expression& p, const EquivalenceOptions& options,
+                            Work& work) {
+  bool swaps = g.relations[0] == Relation::kEqual || g.relations[0] == Relation::kNotEqual;
+  for (size_t first : {0, 1}) {
+    if (first == 1 && !swaps) break;
+    bool same = CompareValues(g.args[0], p.args[first], options, work).answer == Answer::kEqual &&
+                CompareValues(g.args[1], p.args[1 - first], options, work).answer == Answer::kEqual;
+    if (same) return {Answer::kEqual, "relation"};
+  }
+  return {Answer::kDifferent, "relation"};
+}
+
 ValueDecision CompareSingle(const Expression& gold, const Expression& prediction,
                             const EquivalenceOptions& options, Work& work) {
   Expression g = Ascending(gold), p = Ascending(prediction);
   if (g.relations[0] != p.relations[0]) return {Answer::kDifferent, "relation"};
+  if (IsClosedStatement(g) && IsClosedStatement(p)) return CompareClosed(g, p, options, work);
   bool ordered = g.relations[0] != Relation::kEqual && g.relations[0] != Relation::kNotEqual;
   Ring ring(work);
   std::optional<Polynomial> x = ZeroForm(g, !ordered, ring),
