@@ -51,8 +51,8 @@ class ScorerPort final : public Scorer {
  public:
   explicit ScorerPort(std::shared_ptr<FakeScorer> scorer) : scorer_(std::move(scorer)) {}
   absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
-                                             absl::Time deadline) override {
-    return scorer_->Score(spec, items, deadline);
+                                             absl::Time deadline, const CancelToken& cancel) override {
+    return scorer_->Score(spec, items, deadline, cancel);
   }
 
  private:

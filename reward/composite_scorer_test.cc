@@ -2,7 +2,10 @@
 
 #include <stdexcept>
 #include <string>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "prometheus/text_serializer.h"
@@ -43,20 +46,26 @@ class CompositeScorerTest : public testing::Test {
     item.fields["answer"] = std::move(answer);
     return item;
   }
+  static ScoreItem WithoutAnswer(std::string completion) {
+    ScoreItem item;
+    item.completion = std::move(completion);
+    return item;
+  }
   static RewardSpec Spec(std::vector<RewardComponentSpec> components) { return {std::move(components)}; }
 
+  static absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
+
   prometheus::Registry metrics_;
-  SimulatedClock clock_;
   CompositeScorer scorer_{ScorerRegistry::Builtin(),
-                          {.threads = 2, .max_items = 8, .max_completion_bytes = 1000},
-                          metrics_,
-                          clock_};
+                          {.compute = {.threads = 2}, .max_call_items = 8, .max_completion_bytes = 1000},
+                          metrics_};
 };
 
 TEST_F(CompositeScorerTest, ValueIsTheWeightedSumAndComponentsStayApart) {
   RewardSpec spec = Spec({{"answer", 1, MathScorerSpec{}}, {"form", 0.1, RegexScorerSpec{"<a>.*</a>"}}});
-  auto verdicts = scorer_.Score(spec, {Item("<a>72</a>"), Item("72"), Item("<a>7</a>"), Item("7")},
-                                absl::InfiniteFuture());
+  auto verdicts = scorer_.Score(
+      spec, {Item("<a>\\boxed{72}</a>"), Item("\\boxed{72}"), Item("<a>\\boxed{7}</a>"), Item("\\boxed{7}")},
+      absl::InfiniteFuture());
   ASSERT_TRUE(verdicts.ok()) << verdicts.status();
   ASSERT_EQ(verdicts->size(), 4u);
   const double values[] = {1.1, 1.0, 0.1, 0};
@@ -71,12 +80,12 @@ TEST_F(CompositeScorerTest, ValueIsTheWeightedSumAndComponentsStayApart) {
   }
   EXPECT_EQ((*verdicts)[1].components[0].value, 1);
   EXPECT_EQ((*verdicts)[1].components[1].value, 0);
-  EXPECT_THAT((*verdicts)[0].detail, HasSubstr("answer: \"72\" by last number is right: rational; form: "));
+  EXPECT_THAT((*verdicts)[0].detail, HasSubstr("form: the pattern is found"));
 }
 
 TEST_F(CompositeScorerTest, UndecidedComponentMakesTheWholeUndecided) {
   RewardSpec spec = Spec({{"answer", 1, MathScorerSpec{}}, {"form", 1, RegexScorerSpec{"7"}}});
-  auto verdicts = scorer_.Score(spec, {Item("72", "unknown"), Item("72")}, absl::InfiniteFuture());
+  auto verdicts = scorer_.Score(spec, {WithoutAnswer("72"), Item("72")}, absl::InfiniteFuture());
   ASSERT_TRUE(verdicts.ok());
   EXPECT_EQ((*verdicts)[0].kind, VerdictKind::kUndecided);
   EXPECT_FALSE((*verdicts)[0].HasReward());
@@ -85,25 +94,8 @@ TEST_F(CompositeScorerTest, UndecidedComponentMakesTheWholeUndecided) {
   EXPECT_EQ((*verdicts)[1].kind, VerdictKind::kCorrect);
 }
 
-TEST_F(CompositeScorerTest, KindsCombineByTheWrittenRule) {
-  using K = VerdictKind;
-  auto combine = [](std::vector<K> kinds) {
-    std::vector<VerdictComponent> components;
-    for (K k : kinds) components.push_back({"c", k, 0, 1, ""});
-    return CombineKinds(components);
-  };
-  EXPECT_EQ(combine({K::kCorrect, K::kCorrect}), K::kCorrect);
-  EXPECT_EQ(combine({K::kWrong, K::kWrong}), K::kWrong);
-  EXPECT_EQ(combine({K::kCorrect, K::kWrong}), K::kGraded);
-  EXPECT_EQ(combine({K::kGraded}), K::kGraded);
-  EXPECT_EQ(combine({K::kUndecided, K::kCorrect}), K::kUndecided);
-  EXPECT_EQ(combine({K::kUndecided, K::kInfrastructure}), K::kInfrastructure);
-  EXPECT_EQ(combine({K::kUnspecified, K::kCorrect}), K::kInfrastructure);
-  EXPECT_EQ(combine({}), K::kInfrastructure);
-}
-
 TEST_F(CompositeScorerTest, FailingItemDoesNotSpoilOthers) {
-  CompositeScorer scorer(WithObedientMath(), {.threads = 2}, metrics_, clock_);
+  CompositeScorer scorer(WithObedientMath(), {.compute = {.threads = 2}}, metrics_);
   auto verdicts = scorer.Score(Spec({{"m", 1, MathScorerSpec{}}}),
                                {Item("ok"), Item("throw"), Item("throw int"), Item("nan"),
                                 Item("infrastructure"), Item("undecided"), Item("ok")},
@@ -123,13 +115,14 @@ TEST_F(CompositeScorerTest, BadSpecIsRefusedByNameOfTheComponent) {
     EXPECT_THAT(std::string(got.status().message()), HasSubstr(words));
   };
   refuse(Spec({}), "at least one");
-  refuse(Spec({{"", 1, MathScorerSpec{}}}), "a name is empty");
-  refuse(Spec({{"a", 1, MathScorerSpec{}}, {"a", 1, MathScorerSpec{}}}), "\"a\": the name is used twice");
+  refuse(Spec({{"", 1, MathScorerSpec{}}}), "reward.component[0].name: must not be empty");
+  refuse(Spec({{"a", 1, MathScorerSpec{}}, {"a", 1, MathScorerSpec{}}}),
+         "reward.component[1].name: \"a\" is used twice");
   refuse(Spec({{"form", 1, RegexScorerSpec{"("}}}), "component \"form\": regex.pattern \"(\" at byte 1");
-  refuse(Spec({{"short", 1, LengthScorerSpec{5, 5}}}), "component \"short\": length.hard_limit");
-  refuse(Spec({{"a", std::nan(""), MathScorerSpec{}}}), "weight is nan");
+  refuse(Spec({{"short", 1, LengthScorerSpec{5, 5}}}), "reward.component[0].length.hard_limit");
+  refuse(Spec({{"a", std::nan(""), MathScorerSpec{}}}), "reward.component[0].weight");
   refuse({std::vector<RewardComponentSpec>(65, {"a", 1, MathScorerSpec{}})}, "at most 64");
-  CompositeScorer without_regex(WithObedientMath(), {}, metrics_, clock_);
+  CompositeScorer without_regex(WithObedientMath(), {}, metrics_);
   auto got = without_regex.Score(Spec({{"f", 1, RegexScorerSpec{"a"}}}), {Item("")}, absl::InfiniteFuture());
   EXPECT_THAT(std::string(got.status().message()), HasSubstr("no scorer \"regex\"; it has: math"));
 }
@@ -151,40 +144,131 @@ TEST_F(CompositeScorerTest, CallsAreBounded) {
   EXPECT_TRUE(scorer_.Score(spec, {}, absl::InfiniteFuture()).ok());
 }
 
-// Moves the clock on while it judges.
-class SlowScorer final : public ItemScorer {
+// Waits for the gate where the completion says so.
+class GatedScorer final : public ItemScorer {
  public:
-  explicit SlowScorer(SimulatedClock& clock) : clock_(clock) {}
-  ItemJudgement Judge(const ScoreItem&) const override {
-    clock_.Advance(absl::Seconds(1));
-    return Correct("late");
+  GatedScorer(absl::Notification& begun, absl::Notification& gate) : begun_(begun), gate_(gate) {}
+  ItemJudgement Judge(const ScoreItem& item) const override {
+    if (item.completion == "begin") begun_.Notify();
+    if (item.completion == "wait") gate_.WaitForNotification();
+    return Correct("passed");
   }
 
  private:
-  SimulatedClock& clock_;
+  absl::Notification &begun_, &gate_;
 };
 
-TEST_F(CompositeScorerTest, DeadlineCutsOffTheItemsAfterIt) {
-  ScorerRegistry registry;
-  ASSERT_TRUE(registry
-                  .Register("math",
-                            [&](const ScorerSpec&) -> absl::StatusOr<std::unique_ptr<ItemScorer>> {
-                              return std::make_unique<SlowScorer>(clock_);
-                            })
-                  .ok());
-  CompositeScorer scorer(std::move(registry), {}, metrics_, clock_);
-  RewardSpec spec = Spec({{"m", 1, MathScorerSpec{}}});
-  std::vector<ScoreItem> items(3, Item("72"));
-  auto verdicts = scorer.Score(spec, items, clock_.Now() + absl::Seconds(2));
-  ASSERT_TRUE(verdicts.ok());
-  int judged = 0, cut = 0;
-  for (const Verdict& v : *verdicts) {
-    judged += v.kind == VerdictKind::kCorrect;
-    cut += v.kind == VerdictKind::kInfrastructure;
+class GatedScorerTest : public CompositeScorerTest {
+ protected:
+  // A gated "math", and "code" that only asks.
+  ScorerRegistry Gated() {
+    ScorerRegistry registry;
+    const auto make = [this](const ScorerSpec&) -> absl::StatusOr<std::unique_ptr<ItemScorer>> {
+      return std::make_unique<GatedScorer>(begun_, gate_);
+    };
+    EXPECT_TRUE(registry.Register("math", make).ok());
+    EXPECT_TRUE(registry.Register("code", make).ok());
+    return registry;
   }
-  EXPECT_EQ(judged, 2);
-  EXPECT_EQ(cut, 1);
-  EXPECT_EQ(scorer.Score(spec, items, clock_.Now()).status().code(), absl::StatusCode::kDeadlineExceeded);
+  // Opens the gate when a test ends however it ends.
+  ~GatedScorerTest() override {
+    if (!gate_.HasBeenNotified()) gate_.Notify();
+  }
+  const RewardSpec math_ = {{{"m", 1, MathScorerSpec{}}}};
+  const RewardSpec code_ = {{{"c", 1, CodeScorerSpec{}}}};
+  absl::Notification begun_, gate_;
+};
+
+TEST_F(GatedScorerTest, DeadlineCutsOffWhatIsNotJudged) {
+  CompositeScorer scorer(Gated(), {}, metrics_);
+  auto verdicts = scorer.Score(math_, {Item("go"), Item("wait"), Item("go")}, absl::Now() + absl::Seconds(1));
+  ASSERT_TRUE(verdicts.ok()) << verdicts.status();
+  EXPECT_EQ((*verdicts)[0].kind, VerdictKind::kCorrect);
+  EXPECT_EQ((*verdicts)[1].kind, VerdictKind::kInfrastructure);
+  EXPECT_EQ((*verdicts)[2].kind, VerdictKind::kInfrastructure);  // behind it on the only thread
+  EXPECT_EQ(scorer.Score(math_, {Item("wait")}, absl::Now()).status().code(),
+            absl::StatusCode::kDeadlineExceeded);
+  gate_.Notify();
+}
+
+TEST_F(GatedScorerTest, HungItemIsGivenUpAloneAndItsThreadReplaced) {
+  CompositeScorer scorer(Gated(), {.compute = {.threads = 1, .item_timeout = absl::Milliseconds(10)}},
+                         metrics_);
+  auto verdicts = scorer.Score(math_, {Item("wait"), Item("go"), Item("go")}, Soon());
+  ASSERT_TRUE(verdicts.ok()) << verdicts.status();
+  EXPECT_EQ((*verdicts)[0].kind, VerdictKind::kInfrastructure);
+  EXPECT_THAT((*verdicts)[0].detail, HasSubstr("given up"));
+  EXPECT_EQ((*verdicts)[1].kind, VerdictKind::kCorrect);
+  EXPECT_EQ((*verdicts)[2].kind, VerdictKind::kCorrect);
+  gate_.Notify();
+}
+
+TEST_F(GatedScorerTest, CodeThatWaitsDoesNotHoldMathematicsUp) {
+  CompositeScorer scorer(Gated(), {.lanes = {{"code", {.threads = 1}}}}, metrics_);
+  std::thread code([&] { EXPECT_TRUE(scorer.Score(code_, {Item("wait"), Item("wait")}, Soon()).ok()); });
+  const auto verdicts = scorer.Score(math_, {Item("go")}, Soon());
+  ASSERT_TRUE(verdicts.ok()) << verdicts.status();
+  EXPECT_EQ((*verdicts)[0].kind, VerdictKind::kCorrect);
+  gate_.Notify();
+  code.join();
+}
+
+TEST_F(GatedScorerTest, CancellingEndsTheCall) {
+  CompositeScorer scorer(Gated(), {}, metrics_);
+  const CancelToken cancel;
+  std::thread caller([&] {
+    EXPECT_EQ(scorer.Score(math_, {Item("wait")}, Soon(), cancel).status().code(),
+              absl::StatusCode::kCancelled);
+  });
+  cancel.Cancel();
+  caller.join();
+  gate_.Notify();
+}
+
+TEST_F(GatedScorerTest, CallsBeyondTheQueueAreRefusedAndPassLater) {
+  CompositeScorer scorer(Gated(), {.max_items = 3}, metrics_);
+  std::thread first([&] { EXPECT_TRUE(scorer.Score(math_, {Item("begin"), Item("wait")}, Soon()).ok()); });
+  begun_.WaitForNotification();
+  const absl::Status refused = scorer.Score(math_, {Item("go"), Item("go")}, Soon()).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("try again"));
+  gate_.Notify();
+  first.join();
+  EXPECT_TRUE(scorer.Score(math_, {Item("go"), Item("go")}, Soon()).ok());
+  // A call larger than the queue is taken when it is alone.
+  EXPECT_TRUE(scorer.Score(math_, std::vector<ScoreItem>(9, Item("go")), Soon()).ok());
+}
+
+TEST_F(CompositeScorerTest, GatesAndShownComponentsFollowTheSpec) {
+  RewardSpec spec = Spec({{"form", 0, RegexScorerSpec{"^<a>"}, 1, -1}, {"answer", 1, MathScorerSpec{}}});
+  const auto verdicts =
+      scorer_.Score(spec, {Item("<a>\\boxed{72}"), Item("72"), WithoutAnswer("72")}, Soon());
+  ASSERT_TRUE(verdicts.ok()) << verdicts.status();
+  EXPECT_EQ((*verdicts)[0].value, 1);
+  EXPECT_EQ((*verdicts)[0].kind, VerdictKind::kCorrect);
+  EXPECT_EQ((*verdicts)[1].value, -1);
+  EXPECT_EQ((*verdicts)[1].kind, VerdictKind::kGraded);
+  EXPECT_EQ((*verdicts)[2].value, -1);  // whatever the others say
+}
+
+TEST_F(CompositeScorerTest, GroupTermsArePending) {
+  RewardSpec spec = Spec({{"answer", 1, MathScorerSpec{}}, {"short", 1, GroupLengthScorerSpec{"answer"}}});
+  const auto verdicts = scorer_.Score(spec, {Item("72")}, Soon());
+  ASSERT_TRUE(verdicts.ok()) << verdicts.status();
+  EXPECT_EQ((*verdicts)[0].value, 1);
+  EXPECT_EQ((*verdicts)[0].components[1].name, "short");
+  EXPECT_THAT((*verdicts)[0].components[1].detail, HasSubstr("when the group is complete"));
+}
+
+TEST_F(CompositeScorerTest, ObserverSeesEachVerdictAndNotThoseInTheBackground) {
+  std::vector<VerdictKind> seen;
+  CompositeScorerOptions options;
+  options.observer = [&](const RewardSpec&, const ScoreItem&, const Verdict& v) { seen.push_back(v.kind); };
+  CompositeScorer scorer(ScorerRegistry::Builtin(), options, metrics_);
+  const RewardSpec spec = Spec({{"m", 1, MathScorerSpec{}}});
+  ASSERT_TRUE(scorer.Score(spec, {Item("72"), Item("7")}, Soon()).ok());
+  ASSERT_TRUE(scorer.ScoreInBackground(spec, {Item("72")}, Soon(), {}).ok());
+  EXPECT_EQ(seen, (std::vector<VerdictKind>{VerdictKind::kCorrect, VerdictKind::kWrong}));
 }
 
 TEST_F(CompositeScorerTest, MetricsCountVerdicts) {
@@ -193,10 +277,16 @@ TEST_F(CompositeScorerTest, MetricsCountVerdicts) {
     EXPECT_THAT(text(), HasSubstr(std::string("sluice_reward_requests_total{verdict=\"") + kind + "\"} 0"));
   }
   RewardSpec spec = Spec({{"m", 1, MathScorerSpec{}}});
-  ASSERT_TRUE(scorer_.Score(spec, {Item("72"), Item("7"), Item("72", "?")}, absl::InfiniteFuture()).ok());
+  ASSERT_TRUE(scorer_.Score(spec, {Item("72"), Item("7"), WithoutAnswer("72")}, absl::InfiniteFuture()).ok());
   EXPECT_THAT(text(), HasSubstr("sluice_reward_requests_total{verdict=\"correct\"} 1"));
   EXPECT_THAT(text(), HasSubstr("sluice_reward_requests_total{verdict=\"undecided\"} 1"));
   EXPECT_THAT(text(), HasSubstr("sluice_reward_duration_seconds_count 3"));
+  EXPECT_THAT(text(),
+              HasSubstr("sluice_reward_component_verdicts_total{scorer=\"math\",verdict=\"wrong\"} 1"));
+  EXPECT_THAT(text(), HasSubstr("sluice_reward_component_value_count{scorer=\"math\"} 2"));
+  EXPECT_THAT(text(), HasSubstr("sluice_reward_component_value_sum{scorer=\"math\"} 1"));
+  EXPECT_THAT(text(), HasSubstr("sluice_sandbox_runs_total{outcome=\"time_limit\"} 0"));
+  EXPECT_THAT(text(), HasSubstr("sluice_reward_queue_items{lane=\"compute\"} 0"));
 }
 
 }  // namespace

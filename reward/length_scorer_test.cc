@@ -8,11 +8,9 @@ namespace sluice {
 namespace {
 
 ItemJudgement Judge(size_t length) {
-  auto scorer = LengthItemScorer::Create({10, 20});
-  EXPECT_TRUE(scorer.ok()) << scorer.status();
   ScoreItem item;
   item.completion = std::string(length, 'a');
-  return (*scorer)->Judge(item);
+  return LengthItemScorer({10, 20}).Judge(item);
 }
 
 TEST(LengthScorerTest, ValueFallsLinearlyBetweenTheLimits) {
@@ -35,10 +33,14 @@ TEST(LengthScorerTest, CharactersAreCodePoints) {
   EXPECT_EQ(CountCharacters("\x80\x80"), 2);
 }
 
-TEST(LengthScorerTest, ContradictoryLimitsAreRefused) {
-  EXPECT_EQ(LengthItemScorer::Create({0, 5}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(LengthItemScorer::Create({5, 5}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(LengthItemScorer::Create({5, -1}).status().code(), absl::StatusCode::kInvalidArgument);
+TEST(LengthScorerTest, CountsTokensWhereTheyAreGiven) {
+  const LengthItemScorer scorer({10, 20, LengthUnit::kTokens});
+  ScoreItem item;
+  item.completion = std::string(1000, 'a');
+  EXPECT_EQ(scorer.Judge(item).kind, VerdictKind::kUndecided);
+  item.completion_tokens = 15;
+  EXPECT_DOUBLE_EQ(scorer.Judge(item).value, -0.5);
+  EXPECT_EQ(scorer.Judge(item).detail, "15 tokens");
 }
 
 }  // namespace

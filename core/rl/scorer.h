@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "core/base/cancellation.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/types.h"
 
@@ -27,11 +28,16 @@ class Scorer {
  public:
   virtual ~Scorer() = default;
   // One verdict for each item, in order. A checker that fails gives an INFRASTRUCTURE verdict for its item
-  // only; the call itself fails only when nothing could be judged (INVALID_ARGUMENT: the spec; UNAVAILABLE;
-  // DEADLINE_EXCEEDED).
+  // only; the call itself fails only when nothing could be judged (INVALID_ARGUMENT: the spec;
+  // FAILED_PRECONDITION: what the spec asks for cannot be had here; RESOURCE_EXHAUSTED: too much is under
+  // way; UNAVAILABLE; DEADLINE_EXCEEDED; CANCELLED).
   virtual absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec,
-                                                     absl::Span<const ScoreItem> items,
-                                                     absl::Time deadline) = 0;
+                                                     absl::Span<const ScoreItem> items, absl::Time deadline,
+                                                     const CancelToken& cancel) = 0;
+  absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
+                                             absl::Time deadline) {
+    return Score(spec, items, deadline, CancelToken());
+  }
 };
 
 }  // namespace sluice

@@ -1,5 +1,8 @@
-// Serves a Scorer over gRPC. The scorer is borrowed; calls run on the executor.
+// Serves a Scorer over gRPC. The scorer is borrowed; calls run on the executor. An item that breaks the
+// limits of the wire is INFRASTRUCTURE alone.
 #pragma once
+
+#include <utility>
 
 #include "core/rl/scorer.h"
 #include "services/host/executor.h"
@@ -9,13 +12,17 @@ namespace sluice {
 
 class RewardAdapter final : public v1::RewardService::CallbackService {
  public:
-  RewardAdapter(Scorer& scorer, Executor& executor) : scorer_(scorer), executor_(executor) {}
+  RewardAdapter(Scorer& scorer, Executor& executor, v1::GetInfoResponse info = {})
+      : scorer_(scorer), executor_(executor), info_(std::move(info)) {}
   grpc::ServerUnaryReactor* Score(grpc::CallbackServerContext* context, const v1::ScoreRequest* request,
                                   v1::ScoreResponse* response) override;
+  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context, const v1::GetInfoRequest* request,
+                                    v1::GetInfoResponse* response) override;
 
  private:
   Scorer& scorer_;
   Executor& executor_;
+  const v1::GetInfoResponse info_;
 };
 
 }  // namespace sluice

@@ -9,17 +9,28 @@
 
 namespace sluice {
 
+namespace {
+
+Verdict Unreadable(const absl::Status& status) {
+  Verdict out;
+  out.kind = VerdictKind::kInfrastructure;
+  out.detail = std::string(status.message());
+  return out;
+}
+
+}  // namespace
+
 RemoteScorer::RemoteScorer(Peer peer)
     : peer_(std::move(peer)), stub_(v1::RewardService::NewStub(peer_.channel)) {}
 
 absl::StatusOr<std::vector<Verdict>> RemoteScorer::Score(const RewardSpec& spec,
                                                          absl::Span<const ScoreItem> items,
-                                                         absl::Time deadline) {
+                                                         absl::Time deadline, const CancelToken& cancel) {
   v1::ScoreRequest request;
   *request.mutable_spec() = ToProto(spec);
   for (const ScoreItem& item : items) *request.add_items() = ToProto(item);
   v1::ScoreResponse response;
-  ClientCall call(peer_, deadline);
+  ClientCall call(peer_, deadline, &cancel);
   SLUICE_RETURN_IF_ERROR(call.Result(stub_->Score(call.context(), request, &response)));
   if (static_cast<size_t>(response.verdicts_size()) != items.size()) {
     return call.BadResponse(absl::StrCat(response.verdicts_size(), " verdicts for ", items.size(), " items"));
@@ -27,8 +38,8 @@ absl::StatusOr<std::vector<Verdict>> RemoteScorer::Score(const RewardSpec& spec,
   std::vector<Verdict> verdicts;
   for (const v1::Verdict& proto : response.verdicts()) {
     absl::StatusOr<Verdict> verdict = FromProto(proto);
-    if (!verdict.ok()) return call.BadResponse(verdict.status().message());
-    verdicts.push_back(*std::move(verdict));
+    verdicts.push_back(verdict.ok() ? *std::move(verdict)
+                                    : Unreadable(call.BadResponse(verdict.status().message())));
   }
   return verdicts;
 }

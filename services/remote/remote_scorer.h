@@ -13,9 +13,11 @@ namespace sluice {
 class RemoteScorer final : public Scorer {
  public:
   explicit RemoteScorer(Peer peer);
-  // Also INTERNAL when the peer answers with another number of verdicts.
+  using Scorer::Score;
+  // Also INTERNAL when the peer answers with another number of verdicts. A verdict that breaks the rules of
+  // types.proto (no kind, NaN, too large) is INFRASTRUCTURE for its item only.
   absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
-                                             absl::Time deadline) override;
+                                             absl::Time deadline, const CancelToken& cancel) override;
 
  private:
   const Peer peer_;

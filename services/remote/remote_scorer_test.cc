@@ -17,7 +17,7 @@ absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
 class EqualityScorer final : public Scorer {
  public:
   absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
-                                             absl::Time) override {
+                                             absl::Time, const CancelToken& cancel) override {
     if (spec.components[0].name == "unknown")
       return absl::InvalidArgumentError("reward.component[0]: unknown");
     if (spec.components[0].name == "short") return std::vector<Verdict>();

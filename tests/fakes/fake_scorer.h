@@ -59,8 +59,9 @@ class FakeScorer final : public Scorer {
     return call_sizes_;
   }
 
+  using Scorer::Score;
   absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
-                                             absl::Time deadline) override {
+                                             absl::Time deadline, const CancelToken& cancel) override {
     if (spec.components.empty()) return absl::InvalidArgumentError("reward.component: none");
     absl::MutexLock lock(&mu_);
     call_sizes_.push_back(items.size());

@@ -1,0 +1,27 @@
+// Judges whether a completion is written in the script of the language that is asked for.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "reward/item_scorer.h"
+#include "reward/script.h"
+
+namespace sluice {
+
+// The share of letters that are of the language's script, outside code (fences and backticks), formulas
+// ($...$, $$...$$, \(...\), \[...\]), LaTeX commands and tags (<think>). CORRECT at 1, WRONG at 0, GRADED
+// between; without letters it is 1. Languages that share a script (English, French) are not told apart.
+class LanguageItemScorer final : public ItemScorer {
+ public:
+  // INVALID_ARGUMENT: a language whose script is not known here.
+  static absl::StatusOr<std::unique_ptr<ItemScorer>> Create(const LanguageScorerSpec& spec);
+  ItemJudgement Judge(const ScoreItem& item) const override;
+
+ private:
+  explicit LanguageItemScorer(std::vector<Script> scripts) : scripts_(std::move(scripts)) {}
+  const std::vector<Script> scripts_;
+};
+
+}  // namespace sluice
