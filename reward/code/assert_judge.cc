@@ -47,27 +47,49 @@ class AssertJudge {
  private:
   size_t next() const { return judged_.tests.size(); }
 
-  // Runs tests from the next one on in a fresh process, until they are done or that process is lost.
+  // Runs tests from the next one on, until they are done or the process that runs them is lost.
   absl::Status RunTests() {
-    size_t left = job_.tests.size() - next();
-    SLUICE_ASSIGN_OR_RETURN(SandboxBox * row, boxes_.row());
-    SLUICE_ASSIGN_OR_RETURN(HarnessRun tests,
-                            HarnessRun::Start(*row, HarnessRole::kTests, RowLimits(spec_, left)));
+    SLUICE_ASSIGN_OR_RETURN(row_, boxes_.row());
     SLUICE_RETURN_IF_ERROR(StartCandidate());
-    TypedValue order = TypedValue::Tuple({TypedValue::Integer(static_cast<int64_t>(next())),
-                                          TypedValue::Text(job_.setup), Texts(job_.tests),
-                                          TypedValue::Text(job_.prompt), TypedValue::Text(job_.entry_point)});
-    if (!tests.channel().Send(order, Deadline()).ok()) return RowFailure(tests.Stop());
-    while (next() < job_.tests.size()) {
-      auto message = tests.channel().Receive(Deadline());
-      if (message.ok() && Says(*message, "broken", 2)) {
-        judged_.undecided = absl::StrCat("the row's tests: ", TextAt(*message, 1));
-        return absl::OkStatus();
-      }
-      if (!message.ok() || !Says(*message, "begin", 2)) return RowFailure(tests.Stop());
-      SLUICE_ASSIGN_OR_RETURN(bool goes_on, RunTest(tests));
-      if (!goes_on || GivesUp(spec_, job_.tests.size(), judged_)) return absl::OkStatus();
+    auto message = Begin();
+    if (!message.ok()) {  // what tests of another row left behind may be to blame
+      row_->StopTests();
+      message = Begin();
     }
+    while (message.ok() && IsBegin(*message)) {
+      SLUICE_ASSIGN_OR_RETURN(bool goes_on, RunTest());
+      if (goes_on && next() == job_.tests.size()) return absl::OkStatus();
+      if (!goes_on || GivesUp(spec_, job_.tests.size(), judged_)) return Abandon();
+      message = tests_->channel().Receive(Deadline());
+    }
+    if (message.ok() && Says(*message, "broken", 2)) {
+      judged_.undecided = absl::StrCat("the row's tests: ", TextAt(*message, 1));
+      return absl::OkStatus();
+    }
+    return RowFailure(row_->StopTests());
+  }
+
+  // Hands the row's tests over and waits for the first to begin.
+  absl::StatusOr<TypedValue> Begin() {
+    SLUICE_ASSIGN_OR_RETURN(tests_, row_->Tests(RowLimits(spec_).memory_bytes));
+    serial_ = row_->NextSerial();
+    TypedValue order = TypedValue::Tuple(
+        {TypedValue::Integer(static_cast<int64_t>(next())), TypedValue::Text(job_.setup), Texts(job_.tests),
+         TypedValue::Text(job_.prompt), TypedValue::Text(job_.entry_point), TypedValue::Integer(serial_)});
+    SLUICE_RETURN_IF_ERROR(tests_->channel().Send(order, Deadline()));
+    SLUICE_ASSIGN_OR_RETURN(TypedValue message, tests_->channel().Receive(Deadline()));
+    if (IsBegin(message) || Says(message, "broken", 2)) return message;
+    return absl::InternalError("an answer that belongs to other tests");
+  }
+
+  bool IsBegin(const TypedValue& message) const {
+    return Says(message, "begin", 2) && message.items[1].kind == TypedValue::kInteger &&
+           message.items[1].integer == serial_;
+  }
+
+  // The process of the tests waits where it is not needed any more.
+  absl::Status Abandon() {
+    row_->StopTests();
     return absl::OkStatus();
   }
 
@@ -85,21 +107,21 @@ class AssertJudge {
   absl::Time Deadline() const { return begun_ + limits_.wall + kGrace; }
 
   // One test; whether the process of the tests can go on with the next.
-  absl::StatusOr<bool> RunTest(HarnessRun& tests) {
+  absl::StatusOr<bool> RunTest() {
     if (!candidate_) {
       SLUICE_RETURN_IF_ERROR(StartCandidate());
     }
     auto offered = candidate_->channel().Receive(Deadline());
     if (!offered.ok() || !Says(*offered, "loaded", 2)) {
       SLUICE_RETURN_IF_ERROR(LoadFailure(offered));
-      return false;
+      return tests_->channel().Send(TypedValue::Tuple({TypedValue::Text("stop")}), Deadline()).ok();
     }
-    absl::Status sent = tests.channel().Send(*offered, Deadline());
-    absl::StatusOr<TypedValue> end = sent.ok() ? Relay(tests) : sent;
+    absl::Status sent = tests_->channel().Send(*offered, Deadline());
+    absl::StatusOr<TypedValue> end = sent.ok() ? Relay() : sent;
     RunResult run = candidate_->Stop();
     candidate_.reset();
     if (!end.ok()) {
-      SLUICE_RETURN_IF_ERROR(TestLost(end.status(), run, tests.Stop()));
+      SLUICE_RETURN_IF_ERROR(TestLost(end.status(), run, row_->StopTests()));
       return false;
     }
     SLUICE_RETURN_IF_ERROR(Record(*end, run));
@@ -107,10 +129,10 @@ class AssertJudge {
   }
 
   // Hands calls and answers over until the test ends; its last message.
-  absl::StatusOr<TypedValue> Relay(HarnessRun& tests) {
+  absl::StatusOr<TypedValue> Relay() {
     bool lost = false;
     while (true) {
-      SLUICE_ASSIGN_OR_RETURN(TypedValue request, tests.channel().Receive(Deadline()));
+      SLUICE_ASSIGN_OR_RETURN(TypedValue request, tests_->channel().Receive(Deadline()));
       if (Says(request, "end", 3)) return request;
       TypedValue answer = TypedValue::Tuple({TypedValue::Text("lost")});
       if (!lost) {
@@ -118,7 +140,7 @@ class AssertJudge {
         lost = !got.ok();
         if (got.ok()) answer = *std::move(got);
       }
-      SLUICE_RETURN_IF_ERROR(tests.channel().Send(answer, Deadline()));
+      SLUICE_RETURN_IF_ERROR(tests_->channel().Send(answer, Deadline()));
     }
   }
 
@@ -224,6 +246,9 @@ class AssertJudge {
   const AssertJob& job_;
   JudgeBoxes& boxes_;
   const SandboxLimits limits_;
+  RowBox* row_ = nullptr;        // of boxes_
+  HarnessRun* tests_ = nullptr;  // of row_
+  int64_t serial_ = 0;           // of the order that tests_ works on
   JudgedProgram judged_;
   std::optional<HarnessRun> candidate_;
   absl::Time begun_;

@@ -26,11 +26,12 @@ TypedValue AsText(const std::string& output) {
 
 absl::StatusOr<Checked> Check(const CodeScorerSpec& spec, const std::string& checker,
                               const CheckedOutput& output, JudgeBoxes& boxes) {
-  SLUICE_ASSIGN_OR_RETURN(SandboxBox * box, boxes.row());
+  SLUICE_ASSIGN_OR_RETURN(RowBox * row, boxes.row());
+  SandboxBox* box = &row->Bare();
   SLUICE_RETURN_IF_ERROR(box->WriteFile("input", output.input));
   SLUICE_RETURN_IF_ERROR(box->WriteFile("expected", output.expected));
   SLUICE_RETURN_IF_ERROR(box->WriteFile("actual", output.actual));
-  SandboxLimits limits = RowLimits(spec, 1);
+  SandboxLimits limits = RowLimits(spec);
   absl::Time deadline = absl::Now() + limits.wall + absl::Seconds(2);
   SLUICE_ASSIGN_OR_RETURN(HarnessRun run, HarnessRun::Start(*box, HarnessRole::kChecker, limits));
   TypedValue texts =

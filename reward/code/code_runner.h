@@ -10,6 +10,7 @@
 #include "reward/code/code_scorer.h"
 #include "reward/code/compile_cache.h"
 #include "reward/code/cpp_compiler.h"
+#include "reward/code/row_box.h"
 #include "reward/sandbox/sandbox.h"
 
 namespace sluice {
@@ -20,6 +21,7 @@ class CodeRunner {
              std::string secret);
 
   Sandbox& sandbox() { return sandbox_; }
+  RowBoxPool& row_boxes() { return row_boxes_; }
   CppCompiler& compiler() { return compiler_; }
   absl::Duration open_timeout() const { return options_.open_timeout; }
   // A secret of the cache's folder: what programs from the cache prove by stays the same.
@@ -36,6 +38,7 @@ class CodeRunner {
   const CodeScorerOptions options_;
   const std::unique_ptr<CompileCache> cache_;
   CppCompiler compiler_;
+  RowBoxPool row_boxes_;
   const std::string secret_;
   std::vector<std::string> stamps_;
   absl::Mutex mu_;

@@ -119,7 +119,9 @@ absl::StatusOr<std::unique_ptr<ItemScorer>> CodeItemScorer::Create(const CodeSco
   return std::unique_ptr<ItemScorer>(new CodeItemScorer(spec, std::move(runner)));
 }
 
-ItemJudgement CodeItemScorer::Judge(const ScoreItem& item) const {
+ItemJudgement CodeItemScorer::Judge(const ScoreItem& item) const { return JudgeWithin(item, {}); }
+
+ItemJudgement CodeItemScorer::JudgeWithin(const ScoreItem& item, const JudgeLimits& limits) const {
   auto tests = ReadTests(spec_, item);
   if (!tests.ok()) return InvalidRow(std::string(tests.status().message()));
   std::string checker;
@@ -136,7 +138,7 @@ ItemJudgement CodeItemScorer::Judge(const ScoreItem& item) const {
   absl::Status taken = runner_->TakePlace();
   if (!taken.ok()) return InfrastructureFailure(taken);
   Place place(*runner_);
-  JudgeBoxes boxes(runner_->sandbox(), runner_->open_timeout());
+  JudgeBoxes boxes(runner_->sandbox(), runner_->row_boxes(), runner_->open_timeout(), limits);
   auto judged = std::visit(JudgeProgram{spec_, program, checker, *runner_, boxes}, *tests);
   if (!judged.ok()) return InfrastructureFailure(judged.status());
   if (!judged->undecided.empty()) return Undecided(judged->undecided);

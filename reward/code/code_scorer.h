@@ -38,6 +38,8 @@ class CodeItemScorer final : public ItemScorer {
                                                             std::shared_ptr<CodeRunner> runner);
   // Rows whose tests cannot be read are UNDECIDED; the detail names the field and what is expected in it.
   ItemJudgement Judge(const ScoreItem& item) const override;
+  // Begins no test past the limits: INFRASTRUCTURE then.
+  ItemJudgement JudgeWithin(const ScoreItem& item, const JudgeLimits& limits) const override;
 
  private:
   CodeItemScorer(const CodeScorerSpec& spec, std::shared_ptr<CodeRunner> runner)

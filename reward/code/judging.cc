@@ -1,6 +1,7 @@
 #include "reward/code/judging.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -14,11 +15,32 @@ constexpr double kTimeoutsBeforeGivingUp = 2;
 
 }  // namespace
 
-absl::StatusOr<SandboxBox*> JudgeBoxes::Opened(std::unique_ptr<SandboxBox>& box) {
-  if (box == nullptr) {
-    SLUICE_ASSIGN_OR_RETURN(box, sandbox_.Open(absl::Now() + open_timeout_));
+JudgeBoxes::~JudgeBoxes() {
+  if (row_ != nullptr) rows_.Give(std::move(row_));
+}
+
+absl::Status JudgeBoxes::InTime() const {
+  if (limits_.cancel.cancelled()) return absl::CancelledError("nobody waits for the verdict any more");
+  if (absl::Now() < limits_.deadline) return absl::OkStatus();
+  return absl::DeadlineExceededError("the item's time ended before all of its tests were run");
+}
+
+absl::Time JudgeBoxes::OpenBy() const { return std::min(limits_.deadline, absl::Now() + open_timeout_); }
+
+absl::StatusOr<SandboxBox*> JudgeBoxes::candidate() {
+  SLUICE_RETURN_IF_ERROR(InTime());
+  if (candidate_ == nullptr) {
+    SLUICE_ASSIGN_OR_RETURN(candidate_, sandbox_.Open(OpenBy()));
   }
-  return box.get();
+  return candidate_.get();
+}
+
+absl::StatusOr<RowBox*> JudgeBoxes::row() {
+  SLUICE_RETURN_IF_ERROR(InTime());
+  if (row_ == nullptr) {
+    SLUICE_ASSIGN_OR_RETURN(row_, rows_.Take(OpenBy()));
+  }
+  return row_.get();
 }
 
 SandboxLimits TestLimits(const CodeScorerSpec& spec) {
@@ -29,9 +51,9 @@ SandboxLimits TestLimits(const CodeScorerSpec& spec) {
   return limits;
 }
 
-SandboxLimits RowLimits(const CodeScorerSpec& spec, size_t tests) {
+SandboxLimits RowLimits(const CodeScorerSpec& spec) {
   SandboxLimits limits = TestLimits(spec);
-  limits.wall = limits.cpu = absl::Seconds((spec.timeout_seconds + 1) * static_cast<double>(tests) + 5);
+  limits.wall = limits.cpu = limits.wall + absl::Seconds(5);
   limits.memory_bytes = std::max(limits.memory_bytes, int64_t{512} << 20);
   return limits;
 }

@@ -8,6 +8,8 @@
 #include "absl/status/statusor.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/types.h"
+#include "reward/code/row_box.h"
+#include "reward/item_scorer.h"
 #include "reward/sandbox/sandbox.h"
 
 namespace sluice {
@@ -19,27 +21,37 @@ struct JudgedProgram {
   std::string undecided;          // the row's own fault, for which no program is to blame; else empty
 };
 
-// The two boxes of one item, opened when they are first asked for: the candidate's, and the one for what the
-// row brings along. Not thread-safe.
+// The two boxes of one item, taken when they are first asked for: the candidate's, which is new, and the one
+// for what the row brings along. Past the item's limits neither is given any more, so that what is left of it
+// fails. Not thread-safe.
 class JudgeBoxes {
  public:
-  JudgeBoxes(Sandbox& sandbox, absl::Duration open_timeout)
-      : sandbox_(sandbox), open_timeout_(open_timeout) {}
-  absl::StatusOr<SandboxBox*> candidate() { return Opened(candidate_); }
-  absl::StatusOr<SandboxBox*> row() { return Opened(row_); }
+  JudgeBoxes(Sandbox& sandbox, RowBoxPool& rows, absl::Duration open_timeout, const JudgeLimits& limits)
+      : sandbox_(sandbox), rows_(rows), open_timeout_(open_timeout), limits_(limits) {}
+  ~JudgeBoxes();
+  JudgeBoxes(const JudgeBoxes&) = delete;
+  JudgeBoxes& operator=(const JudgeBoxes&) = delete;
+
+  absl::StatusOr<SandboxBox*> candidate();
+  absl::StatusOr<RowBox*> row();
+  // DEADLINE_EXCEEDED or CANCELLED past the limits. To be asked before each test.
+  absl::Status InTime() const;
 
  private:
-  absl::StatusOr<SandboxBox*> Opened(std::unique_ptr<SandboxBox>& box);
+  absl::Time OpenBy() const;
 
   Sandbox& sandbox_;
+  RowBoxPool& rows_;
   absl::Duration open_timeout_;
-  std::unique_ptr<SandboxBox> candidate_, row_;
+  const JudgeLimits limits_;
+  std::unique_ptr<SandboxBox> candidate_;
+  std::unique_ptr<RowBox> row_;
 };
 
 // Of one test.
 SandboxLimits TestLimits(const CodeScorerSpec& spec);
-// Of what the row brings along, for `tests` tests: it has their time together.
-SandboxLimits RowLimits(const CodeScorerSpec& spec, size_t tests);
+// Of what the row brings along, for one test.
+SandboxLimits RowLimits(const CodeScorerSpec& spec);
 // The longest answer that is read from a run.
 size_t MaxMessageBytes(const CodeScorerSpec& spec);
 

@@ -213,7 +213,24 @@ class RowTests:
         return program.take(name) if name in program.offered else program.function(name)
 
 
-def serve_tests():
+def clean_slate(modules=(builtins, os, sys)):
+    """What puts back the state that tests of one row may leave to those of the next."""
+    import random
+    kept = [(vars(m), dict(vars(m))) for m in modules]
+    state, limit = random.getstate(), sys.getrecursionlimit()
+
+    def clean():
+        for live, before in kept:
+            if live != before:
+                live.clear()
+                live.update(before)
+        random.setstate(state)
+        sys.setrecursionlimit(limit)
+
+    return clean
+
+
+def serve_tests(clean):
     job = receive()
     try:
         row = RowTests(job)
@@ -221,15 +238,22 @@ def serve_tests():
         part = getattr(error, "filename", "tests")
         return send(("broken", f"{part}: {type(error).__name__}: {getattr(error, 'msg', error)}"))
     for index in range(job[0], len(job[2])):
-        send(("begin", index))
+        send(("begin", job[5], index))
         reply = receive()
+        if reply[0] == "stop":
+            return
+        clean()
         if reply[0] == "loaded":
             send(("end", index) + row.run(index, reply[1]))
 
 
 def tests(leave=os._exit):
+    """Serves one row after the other."""
     try:
-        serve_tests()
+        sys.stdout = sys.stderr = open(os.devnull, "w")
+        clean = clean_slate()
+        while True:
+            serve_tests(clean)
     except EOFError:
         pass
     finally:
