@@ -251,6 +251,11 @@ absl::Status ControlGroup::SetLimits(int64_t memory_bytes, int32_t processes) {
   const auto memory = controllers_.find(CgroupController::kMemory);
   if (memory != controllers_.end() && memory_bytes != memory_bytes_) {
     const auto& [path, version] = memory->second;
+    // Version 2 would take the limit and kill whatever it finds, the slot before anything else.
+    if (Number(Contents(usage_file_)) > memory_bytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, ": more than ", memory_bytes, " bytes are in use"));
+    }
     const std::string bytes = absl::StrCat(memory_bytes);
     // Version 1 keeps the limit on memory and swap above that on memory, so the order depends on the
     // direction.

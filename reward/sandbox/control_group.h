@@ -48,6 +48,7 @@ class ControlGroup {
   ControlGroup& operator=(const ControlGroup&) = delete;
 
   absl::Status Add(pid_t process);
+  // FAILED_PRECONDITION: more memory than this is in use.
   absl::Status SetLimits(int64_t memory_bytes, int32_t processes);
   // The peak counts anew, where the kernel can.
   void ResetPeak();

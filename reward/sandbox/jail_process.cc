@@ -64,13 +64,13 @@ void AddPath(jail::Setup& setup, absl::string_view source, absl::string_view tar
   path.optional = optional;
 }
 
-// An interpreter outside of /usr brings the folder it is installed in: two above its real file.
-void AddInterpreter(jail::Setup& setup, const std::string& python) {
+// A program outside of /usr brings the folder it is installed in: two above its real file.
+void AddProgram(jail::Setup& setup, const std::string& program) {
   char real[PATH_MAX];
-  if (realpath(python.c_str(), real) == nullptr) return;
+  if (realpath(program.c_str(), real) == nullptr) return;
   std::string prefix(real);
   for (int i = 0; i < 2; ++i) prefix.resize(prefix.rfind('/'));
-  if (prefix.empty() || prefix == "/usr" || absl::StartsWith(prefix, "/usr/bin")) return;
+  if (prefix.empty() || prefix == "/usr" || absl::StartsWith(prefix, "/usr/lib")) return;
   AddPath(setup, prefix, prefix, false);
 }
 
@@ -81,7 +81,8 @@ jail::Setup MakeSetup(const JailOptions& options, bool many_users) {
   setup.without = options.without;
   setup.many_users = many_users;
   for (const char* path : kHostPaths) AddPath(setup, path, path, true);
-  AddInterpreter(setup, options.python);
+  AddProgram(setup, options.python);
+  AddProgram(setup, options.compiler);
   if (!options.artefacts.empty()) AddPath(setup, options.artefacts, "/artefacts", false);
   return setup;
 }

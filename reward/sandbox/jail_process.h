@@ -20,7 +20,7 @@
 namespace sluice {
 
 struct JailOptions {
-  std::string python;
+  std::string python, compiler;
   std::string artefacts;                       // a folder bound read-only at /artefacts
   std::string filter;                          // the seccomp program
   std::map<std::string, std::string> modules;  // trusted Python modules to load ahead

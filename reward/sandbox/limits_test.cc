@@ -32,6 +32,15 @@ TEST_F(LimitsTest, FilesOfTheBoxCountAsMemory) {
       RunEnd::kMemoryLimit);
 }
 
+TEST_F(LimitsTest, FilesAboveALaterRunsMemoryCountAgainstIt) {
+  EXPECT_EQ(Python("open('/work/big', 'wb').write(b'x' * (60 << 20))").exit_code, 0);
+  SandboxLimits limits;
+  limits.memory_bytes = int64_t{32} << 20;
+  EXPECT_EQ(Python("print(1)", "", limits).end, RunEnd::kMemoryLimit);
+  EXPECT_EQ(Python("import os\nos.remove('/work/big')").exit_code, 0);
+  EXPECT_EQ(Python("print(1)", "", limits).end, RunEnd::kExited);
+}
+
 TEST_F(LimitsTest, PeakMemoryIsOfTheRun) {
   const RunResult small = Python("pass"), large = Python("x = b'x' * (100 << 20)");
   EXPECT_LT(small.peak_memory_bytes, int64_t{20} << 20);

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,12 @@ constexpr WatchedRun::Source kSources[] = {WatchedRun::Source::kOutput, WatchedR
                                            WatchedRun::Source::kSlot, WatchedRun::Source::kTimer};
 
 }  // namespace
+
+absl::Duration MonotonicNow() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::DurationFromTimespec(now);
+}
 
 void WatchedRun::SetTimer(absl::Duration after) {
   const timespec when = absl::ToTimespec(std::max(after, absl::Microseconds(50)));
@@ -63,6 +70,11 @@ CgroupUsage WatchedRun::Used() const {
   return setup_.group == nullptr ? CgroupUsage{} : setup_.group->Usage();
 }
 
+bool WatchedRun::MemoryIsOver(const CgroupUsage& used) const {
+  return used.memory_kills > setup_.before.memory_kills ||
+         (setup_.memory_unbounded && used.memory_bytes > setup_.limits.memory_bytes);
+}
+
 void WatchedRun::Kill(RunEnd reason) {
   absl::MutexLock lock(&mu_);
   KillLocked(reason);
@@ -73,7 +85,7 @@ void WatchedRun::KillLocked(RunEnd reason) {
   if (!killed_) {
     killed_ = true;
     kill_reason_ = reason;
-    kill_deadline_ = absl::Now() + kKillPatience;
+    kill_deadline_ = MonotonicNow() + kKillPatience;
     SetTimer(kKillPatience);
   }
   // Before the slot has sent it there is nothing to signal: ReceiveFromSlot comes back here.
@@ -147,7 +159,7 @@ bool WatchedRun::Handle(Source source) {
 }
 
 void WatchedRun::CheckLimits() {
-  const absl::Time now = absl::Now();
+  const absl::Duration now = MonotonicNow();
   if (killed_) {
     if (now < kill_deadline_) return SetTimer(kill_deadline_ - now);
     if (setup_.group != nullptr) setup_.group->Kill();
@@ -156,7 +168,7 @@ void WatchedRun::CheckLimits() {
   const CgroupUsage used = Used();
   const absl::Duration cpu = used.cpu - setup_.before.cpu;
   const absl::Duration wall_left = setup_.start + setup_.limits.wall - now;
-  if (used.memory_kills > setup_.before.memory_kills) return KillLocked(RunEnd::kMemoryLimit);
+  if (MemoryIsOver(used)) return KillLocked(RunEnd::kMemoryLimit);
   if (wall_left <= absl::ZeroDuration() || cpu >= setup_.limits.cpu) return KillLocked(RunEnd::kTimeLimit);
   tick_ = std::min(tick_ * 2, kLongestTick);
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
@@ -189,14 +201,14 @@ void WatchedRun::Fail(const std::string& error) {
   setup_.watcher->SlotFailed();
   result_.end = RunEnd::kInfrastructure;
   result_.error = error;
-  result_.wall = absl::Now() - setup_.start;
+  result_.wall = MonotonicNow() - setup_.start;
   decided_ = true;
 }
 
 void WatchedRun::Finish(const jail::Outcome& outcome) {
   const CgroupUsage used = Used();
   DrainAll();
-  result_.wall = absl::Now() - setup_.start;
+  result_.wall = MonotonicNow() - setup_.start;
   result_.cpu = std::max(used.cpu - setup_.before.cpu, absl::Microseconds(outcome.cpu_microseconds));
   result_.peak_memory_bytes = used.peak_memory_bytes > 0
                                   ? std::max<int64_t>(0, used.peak_memory_bytes - setup_.before.memory_bytes)
@@ -210,7 +222,7 @@ void WatchedRun::Decide(const jail::Outcome& outcome, const CgroupUsage& used) {
   if (outcome.outcome == jail::OutcomeKind::kSetupFailed) {
     result_.end = RunEnd::kInfrastructure;
     result_.error = std::string(absl::ErrnoToStatus(outcome.value, outcome.step).message());
-  } else if (used.memory_kills > setup_.before.memory_kills) {
+  } else if (MemoryIsOver(used)) {
     result_.end = RunEnd::kMemoryLimit;
   } else if (result_.output_cut) {
     result_.end = RunEnd::kOutputLimit;
@@ -246,15 +258,23 @@ RunMonitor::~RunMonitor() {
   thread_.join();
 }
 
-void RunMonitor::Watch(std::shared_ptr<WatchedRun> run) {
+absl::Status RunMonitor::Watch(std::shared_ptr<WatchedRun> run) {
   absl::MutexLock lock(&mu_);
   const uint64_t id = next_id_++;
   for (WatchedRun::Source source : kSources) {
     epoll_event event{EPOLLIN, {.u64 = id << 2 | static_cast<uint64_t>(source)}};
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, run->descriptor(source), &event);
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, run->descriptor(source), &event) == 0) continue;
+    const int error = errno;
+    Unwatch(*run);
+    return absl::ErrnoToStatus(error, "epoll_ctl");
   }
   run->ArmTimer();
   runs_.emplace(id, std::move(run));
+  return absl::OkStatus();
+}
+
+void RunMonitor::Unwatch(const WatchedRun& run) {
+  for (WatchedRun::Source s : kSources) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, run.descriptor(s), nullptr);
 }
 
 void RunMonitor::Forget(uint64_t id) {
@@ -279,8 +299,7 @@ void RunMonitor::Loop() {
       const auto source = static_cast<WatchedRun::Source>(events[i].data.u64 & 3);
       if (run->Handle(source)) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, run->descriptor(source), nullptr);
       if (!run->decided()) continue;
-      for (WatchedRun::Source s : kSources)
-        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, run->descriptor(s), nullptr);
+      Unwatch(*run);
       Forget(id);
       run->Announce();
     }

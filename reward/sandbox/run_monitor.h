@@ -8,13 +8,18 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "core/base/file_descriptor.h"
 #include "reward/sandbox/control_group.h"
 #include "reward/sandbox/jail/protocol.h"
 #include "reward/sandbox/sandbox.h"
 
 namespace sluice {
+
+// Time since some fixed moment, which setting the clock does not move.
+absl::Duration MonotonicNow();
 
 // Told when a slot's process no longer answers as it should.
 class SlotWatcher {
@@ -32,7 +37,8 @@ class WatchedRun {
     ControlGroup* group = nullptr;  // borrowed; may be null
     SlotWatcher* watcher = nullptr;
     FileDescriptor output, error_output, timer;
-    absl::Time start;
+    absl::Duration start;           // as MonotonicNow
+    bool memory_unbounded = false;  // the group could not be given the limit: it is watched instead
     CgroupUsage before;
   };
   explicit WatchedRun(Setup setup) : setup_(std::move(setup)) {}
@@ -62,6 +68,7 @@ class WatchedRun {
   void Decide(const jail::Outcome& outcome, const CgroupUsage& used) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(const std::string& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetTimer(absl::Duration after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool MemoryIsOver(const CgroupUsage& used) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   CgroupUsage Used() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   absl::Mutex mu_;
@@ -73,7 +80,7 @@ class WatchedRun {
   bool killed_ ABSL_GUARDED_BY(mu_) = false, decided_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   RunEnd kill_reason_ ABSL_GUARDED_BY(mu_) = RunEnd::kKilled;
-  absl::Time kill_deadline_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
+  absl::Duration kill_deadline_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();
   absl::Duration tick_ ABSL_GUARDED_BY(mu_) = absl::Milliseconds(10);
 };
 
@@ -83,10 +90,11 @@ class RunMonitor {
   RunMonitor();
   ~RunMonitor();  // every run has been forgotten before
   // Watches until the run has ended.
-  void Watch(std::shared_ptr<WatchedRun> run);
+  absl::Status Watch(std::shared_ptr<WatchedRun> run);
 
  private:
   void Loop();
+  void Unwatch(const WatchedRun& run);
   void Forget(uint64_t id);
 
   FileDescriptor epoll_, wake_;

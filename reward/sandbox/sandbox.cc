@@ -172,7 +172,8 @@ absl::Status SandboxImpl::Start() {
   folder_.emplace(*std::move(folder));
   auto filter = BuildSyscallFilter();
   if (!filter.ok()) return filter.status();
-  jail_options_ = {options_.python,   folder_->artefacts(), *std::move(filter), options_.python_modules, 0,
+  jail_options_ = {options_.python,    options_.compiler,       folder_->artefacts(),
+                   *std::move(filter), options_.python_modules, 0,
                    options_.max_boxes};
   const auto mounts = ReadFile("/proc/self/mountinfo"), own_groups = ReadFile("/proc/self/cgroup");
   groups_ = ControlGroups::Create(FindCgroupPlaces(mounts.value_or(""), own_groups.value_or("")));

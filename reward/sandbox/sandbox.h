@@ -1,6 +1,7 @@
-// Runs programs that nobody trusts. Each box is one candidate's: fresh namespaces, a private scratch folder
-// and nothing else to write; each run in it is a fresh process tree, of which nothing is left when the run
-// ends.
+// Runs programs that nobody trusts. Each box is one candidate's: a private scratch folder and nothing else to
+// write. Each run in it is a fresh process tree in fresh namespaces, of which nothing is left when the run
+// ends; files of the box stay for its next run. Runs of a box follow one another; two programs that talk are
+// two boxes.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,19 @@ namespace sluice {
 
 // What the sandbox tests of itself when it starts.
 struct SandboxProperty {
-  std::string
-      name;  // "user_namespace", "read_only_root", "no_network", "seccomp", "landlock", "memory_limit", ...
+  std::string name;  // "user_namespace", "read_only_root", "no_sockets", "seccomp", "memory_limit", ...
   bool holds = false;
   std::string remedy;  // what is missing and how to get it; empty where it holds
 };
 
 struct SandboxOptions {
-  // Runs although properties are missing; every result is stamped with their names.
+  // Runs although properties are missing, as safely as the rest allows; callers stamp every result with the
+  // names of those that do not hold.
   bool allow_weaker = false;
   std::string python = "/usr/bin/python3";
-  std::string compiler = "/usr/bin/g++";
-  int max_boxes = 4;            // at once; Open waits for a place
-  std::string state_directory;  // for the compile cache and precompiled headers; empty: a temporary one
-  int64_t compile_cache_bytes = int64_t{256} << 20;
+  std::string compiler = "/usr/bin/g++";  // boxes see it too if it is installed outside of /usr
+  int max_boxes = 4;                      // 1 to 60 at once; Open waits for a place
+  std::string state_directory;            // keeps artefacts; empty: a temporary one
   // Trusted Python modules, source by name, that the warm interpreter loads before any run: a run that
   // imports one does not pay for it.
   std::map<std::string, std::string> python_modules;
@@ -38,21 +38,21 @@ struct SandboxOptions {
 
 struct SandboxLimits {
   absl::Duration wall = absl::Seconds(5), cpu = absl::Seconds(5);
-  int64_t memory_bytes = int64_t{512} << 20;  // of the whole process tree
+  int64_t memory_bytes = int64_t{512} << 20;  // of the whole process tree and the box's files
   int64_t output_bytes = int64_t{16} << 20;   // of standard output; standard error keeps its first 64 KiB
   int32_t processes = 64;                     // processes and threads
-  int64_t file_bytes = int64_t{64} << 20;     // of all files of the box
+  int64_t file_bytes = int64_t{64} << 20;     // of all files of the box; before its first run, these defaults
   int32_t files = 4096;
-  int32_t open_files = 256;
+  int32_t open_files = 256;  // of a process; at least 8
 };
 
 enum class RunEnd {
-  kExited,     // exit_code
-  kSignalled,  // signal
-  kTimeLimit,
-  kMemoryLimit,
-  kOutputLimit,
-  kProcessLimit,
+  kExited,         // exit_code; 126 or 127, with `error`: the program could not be started
+  kSignalled,      // signal; SIGSYS: a forbidden system call
+  kTimeLimit,      // wall or CPU
+  kMemoryLimit,    // the kernel killed for memory, whatever else happened
+  kOutputLimit,    // of standard output, or as much of standard error
+  kProcessLimit,   // a process or thread was refused and the run did not end with exit code 0
   kKilled,         // by Kill() or the box's end
   kInfrastructure  // the sandbox itself failed: `error`
 };
@@ -62,16 +62,17 @@ struct RunResult {
   int exit_code = 0, signal = 0;
   std::string output, error_output;
   bool output_cut = false;
-  absl::Duration wall, cpu;
+  absl::Duration wall, cpu;  // of the whole tree, measured outside of it
   int64_t peak_memory_bytes = 0;
   std::string error;
 };
 
 // What a run starts.
 struct RunRequest {
-  // Exactly one: a program of the box or of the read-only root with its arguments, or Python source that a
-  // warm interpreter forks for (as __main__, without site-packages).
-  std::vector<std::string> argv;
+  // Exactly one: a program with its arguments, as a path of the read-only root or relative to the scratch
+  // folder
+  // ("./a"), or Python source that a warm interpreter forks for (as __main__, without site-packages).
+  std::vector<std::string> argv;  // at most 256
   std::string python_source;
   std::string standard_input;
   SandboxLimits limits;
@@ -82,10 +83,11 @@ struct RunRequest {
 class SandboxRun {
  public:
   virtual ~SandboxRun() = default;  // kills
-  // The other end of descriptor 3: a non-blocking stream socket, borrowed; -1 without one.
+  // The other end of descriptor 3: a non-blocking stream socket, borrowed; -1 without one. Read it with
+  // read(), never with room for descriptors: the program may send some.
   virtual int channel() const = 0;
   virtual void Kill() = 0;
-  // Until the whole tree is gone; at most the limits' wall time and a second.
+  // Until the whole tree is gone: at most the limits' wall time and some seconds in which it is killed. Once.
   virtual RunResult Wait() = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "reward/sandbox/sandbox_slot.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -164,6 +165,18 @@ void SandboxSlot::CloseBox() {
   }
 }
 
+// A group whose memory is in use cannot be given less. What an earlier box held is freed within moments; what
+// the box's own files hold is not, and counts against the run.
+absl::Status SandboxSlot::Limit(const SandboxLimits& limits, bool& memory_unbounded) {
+  const absl::Duration deadline = MonotonicNow() + absl::Milliseconds(200);
+  while (true) {
+    absl::Status s = group_->SetLimits(limits.memory_bytes + kOwnMemory, limits.processes + kOwnProcesses);
+    memory_unbounded = absl::IsFailedPrecondition(s);
+    if (!memory_unbounded || MonotonicNow() >= deadline) return memory_unbounded ? absl::OkStatus() : s;
+    poll(nullptr, 0, 2);
+  }
+}
+
 absl::StatusOr<std::shared_ptr<WatchedRun>> SandboxSlot::StartRun(const RunRequest& request,
                                                                   FileDescriptor& channel) {
   if (absl::Status s = CheckLimits(request.limits); !s.ok()) return s;
@@ -181,11 +194,9 @@ absl::StatusOr<std::shared_ptr<WatchedRun>> SandboxSlot::StartRun(const RunReque
     pair = *std::move(made);
   }
   const SandboxLimits& limits = request.limits;
-  absl::Status limited =
-      group_->SetLimits(limits.memory_bytes + kOwnMemory, limits.processes + kOwnProcesses);
-  if (!limited.ok()) return limited;
-  group_->ResetPeak();
   WatchedRun::Setup setup;
+  if (absl::Status s = Limit(limits, setup.memory_unbounded); !s.ok()) return s;
+  group_->ResetPeak();
   setup.limits = limits;
   setup.slot_socket = process_.socket.get();
   setup.group = group_.get();
@@ -195,7 +206,7 @@ absl::StatusOr<std::shared_ptr<WatchedRun>> SandboxSlot::StartRun(const RunReque
   setup.output = std::move(output->read);
   setup.error_output = std::move(error_output->read);
   setup.before = group_->Usage();
-  setup.start = absl::Now();
+  setup.start = MonotonicNow();
   const jail::RunOrder order = MakeOrder(request, payload_text->size(), groups_);
   const int fds[] = {input->get(), output->write.get(), error_output->write.get(), payload->get(),
                      pair.write.get()};
@@ -204,7 +215,11 @@ absl::StatusOr<std::shared_ptr<WatchedRun>> SandboxSlot::StartRun(const RunReque
     return absl::UnavailableError("the sandbox's slot has ended");
   }
   auto run = std::make_shared<WatchedRun>(std::move(setup));
-  monitor_->Watch(run);
+  if (absl::Status s = monitor_->Watch(run); !s.ok()) {
+    failed_ = true;  // with the group the run ends that nobody watches
+    group_->Kill();
+    return s;
+  }
   channel = std::move(pair.read);
   return run;
 }

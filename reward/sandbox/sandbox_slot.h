@@ -35,6 +35,7 @@ class SandboxSlot : public SlotWatcher {
  private:
   absl::Status Order(const jail::BoxOrder& order, int fd, FileDescriptor* answer);
   absl::StatusOr<FileDescriptor> MakeHostFolder() const;
+  absl::Status Limit(const SandboxLimits& limits, bool& memory_unbounded);
 
   const int index_;
   const std::string folder_;

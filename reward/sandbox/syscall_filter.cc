@@ -1,6 +1,5 @@
 #include "reward/sandbox/syscall_filter.h"
 
-#include <asm/prctl.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <seccomp.h>
@@ -10,6 +9,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#ifdef __x86_64__
+#include <asm/prctl.h>
+#endif
 
 #include <cerrno>
 #include <initializer_list>
@@ -182,7 +185,9 @@ void AddConditional(Filter& filter) {
       {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS,
        PR_SET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TIMERSLACK, PR_SET_TIMERSLACK,
        PR_GET_KEEPCAPS, PR_GET_SECUREBITS, PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER, PR_SET_VMA});
+#ifdef __x86_64__
   AddNumbered(filter, "arch_prctl", 0, {ARCH_SET_FS, ARCH_GET_FS, ARCH_SET_GS, ARCH_GET_GS});
+#endif
   AddNumbered(filter, "personality", 0, {0, 0xffffffff});
   // Own limits, but not that on core dumps: see the jail's limits.
   for (const char* name : {"prlimit64", "setrlimit"}) {
