@@ -75,8 +75,8 @@ void KillAll(const std::string& folder) {
 
 // Kills and removes; a group can be removed once the kernel has let go of its last process, hence the
 // retries.
-void RemoveGroup(const std::string& folder) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(2);
+void RemoveGroup(const std::string& folder, absl::Duration patience = absl::Seconds(2)) {
+  const absl::Time deadline = absl::Now() + patience;
   while (rmdir(folder.c_str()) != 0 && errno == EBUSY && absl::Now() < deadline) {
     if (!IsEmpty(folder)) KillAll(folder);
     poll(nullptr, 0, 1);
@@ -110,13 +110,41 @@ int Lock(const std::string& folder) {
 }
 
 void RemoveStale(const std::string& base) {
+  constexpr absl::Duration kPatience =
+      absl::Milliseconds(50);  // what cannot be removed now stays for the next
   for (const std::string& folder : Subfolders(base, kPrefix)) {
     const int lock = Lock(folder);
     if (lock < 0) continue;
-    for (const std::string& child : Subfolders(folder, "")) RemoveGroup(child);
-    RemoveGroup(folder);
+    for (const std::string& child : Subfolders(folder, "")) RemoveGroup(child, kPatience);
+    RemoveGroup(folder, kPatience);
     close(lock);
   }
+}
+
+std::string UniqueName() {
+  static std::atomic<int> count{0};
+  return absl::StrCat(kPrefix, getpid(), ".", count++);
+}
+
+struct LockedFolder {
+  std::string path;
+  int lock = -1;
+};
+
+// A new folder of this process in `base`. Whoever cleans up may take it for stale before it is locked: then
+// another.
+absl::StatusOr<LockedFolder> MakeLocked(const std::string& base) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    LockedFolder made{absl::StrCat(base, "/", UniqueName())};
+    if (mkdir(made.path.c_str(), 0755) != 0) {
+      if (errno == EEXIST) continue;
+      return absl::ErrnoToStatus(errno, made.path);
+    }
+    made.lock = Lock(made.path);
+    if (made.lock >= 0) return made;
+    rmdir(made.path.c_str());
+  }
+  return absl::UnavailableError(absl::StrCat("no folder of its own in ", base));
 }
 
 // Version 2 gives controllers to children only where the parent itself holds no process.
@@ -142,30 +170,23 @@ std::string EnabledNames(const CgroupPlaces& places) {
   return absl::StrJoin(names, " ");
 }
 
-std::string UniqueName() {
-  static std::atomic<int> count{0};
-  return absl::StrCat(kPrefix, getpid(), ".", count++);
-}
-
 }  // namespace
 
 std::unique_ptr<ControlGroups> ControlGroups::Create(const CgroupPlaces& places) {
   std::unique_ptr<ControlGroups> groups(new ControlGroups);
-  const std::string name = UniqueName();
   std::map<std::string, std::string> made;  // from a base folder
   auto make = [&](const std::string& base) {
     auto [at, is_new] = made.try_emplace(base);
     if (!is_new) return at->second;
     RemoveStale(base);
-    const std::string folder = absl::StrCat(base, "/", name);
-    if (mkdir(folder.c_str(), 0755) != 0) {
-      absl::StrAppend(&groups->why_, groups->why_.empty() ? "" : "; ",
-                      absl::ErrnoToStatus(errno, folder).message());
+    auto folder = MakeLocked(base);
+    if (!folder.ok()) {
+      absl::StrAppend(&groups->why_, groups->why_.empty() ? "" : "; ", folder.status().message());
       return at->second;
     }
-    groups->folders_.push_back(folder);
-    groups->locks_.push_back(Lock(folder));
-    return at->second = folder;
+    groups->folders_.push_back(folder->path);
+    groups->locks_.push_back(folder->lock);
+    return at->second = folder->path;
   };
   const std::string names = EnabledNames(places);
   if (!places.unified.empty()) groups->places_.unified = make(places.unified);
