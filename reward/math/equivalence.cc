@@ -110,7 +110,7 @@ class ReadingComparer {
   ReadingComparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
 
   ValueDecision Of(const Reading& g, const Reading& p) {
-    if (p.hedged && !g.hedged && !IsCollection(g.value)) return Different("hedged");
+    if (p.hedged && !g.hedged && (!IsCollection(g.value) || AreLetters(g.value))) return Different("hedged");
     bool relations = g.value.kind == Kind::kRelation && p.value.kind == Kind::kRelation;
     if (!relations && NamesConflict(NameOf(g), NameOf(p))) return Different("name");
     if (options_.strict && g.base != p.base) return Different("base");
@@ -123,9 +123,23 @@ class ReadingComparer {
   }
 
  private:
+  // Of several values, so that "or" between them is no hedge.
   static bool IsCollection(const Expression& e) {
-    return e.kind == Kind::kList || e.kind == Kind::kSet || e.kind == Kind::kPlusMinus ||
-           e.kind == Kind::kUnion;
+    bool collection =
+        e.kind == Kind::kList || e.kind == Kind::kSet || e.kind == Kind::kPlusMinus || e.kind == Kind::kUnion;
+    return collection || std::any_of(e.args.begin(), e.args.end(), HasPlusMinus);
+  }
+
+  static bool HasPlusMinus(const Expression& e) {
+    return e.kind == Kind::kPlusMinus || std::any_of(e.args.begin(), e.args.end(), HasPlusMinus);
+  }
+
+  // "A, C" of several choices.
+  static bool AreLetters(const Expression& e) {
+    return e.kind == Kind::kList && std::all_of(e.args.begin(), e.args.end(), [](const Expression& arg) {
+             return arg.kind == Kind::kSymbol && arg.name.size() == 1 && arg.name[0] >= 'A' &&
+                    arg.name[0] <= 'E';
+           });
   }
 
   ValueDecision Choices(const Reading& g, const Reading& p) {

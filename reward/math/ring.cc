@@ -246,7 +246,7 @@ Polynomial Ring::Multiply(const Polynomial& a, const Polynomial& b) {
   if (IsOne(b)) return a;
   Polynomial out;
   if (a.size() * b.size() > 20 * kMaxTerms) work_.Exceed("terms");
-  if (!work_.Spend(static_cast<int64_t>(20 * a.size() * b.size()))) return out;
+  if (!work_.Spend(static_cast<int64_t>(45 * a.size() * b.size()))) return out;
   out.reserve(a.size() * b.size());
   for (const Term& s : a) {
     for (const Term& t : b) {
@@ -279,7 +279,12 @@ Polynomial Ring::Power(const Polynomial& base, int64_t exponent) {
     Collect(out);
     return out;
   }
-  if (base.size() > 1 && exponent > 200) work_.Exceed("terms");
+  // As many terms as if none fell together: the binomial of exponent + size - 1 over size - 1.
+  double terms = 1;
+  for (size_t k = 1; k < base.size() && terms < 1e9; ++k) {
+    terms *= (static_cast<double>(exponent) + static_cast<double>(k)) / static_cast<double>(k);
+  }
+  if (base.size() > 1 && terms > kMaxTerms) work_.Exceed("terms");
   Polynomial out = Constant(1);
   for (int64_t i = 0; i < exponent && work_.ok(); ++i) out = Multiply(out, base);
   return out;

@@ -34,25 +34,29 @@ void CollectSymbols(const Expression& e, std::vector<std::string>& out) {
 class Comparison {
  public:
   Comparison(const Expression& a, const Expression& b, const EquivalenceOptions& options, Work& work)
-      : a_(a), b_(b), options_(options), work_(work) {
+      : a_(a), b_(b), options_(options), work_(&work) {
     CollectSymbols(a, symbols_);
     CollectSymbols(b, symbols_);
   }
 
   ValueDecision Decide() {
     using Step = ValueDecision (Comparison::*)();
-    static constexpr Step kUsual[] = {&Comparison::ByNormalForms, &Comparison::BySign, &Comparison::ByPoints,
-                                      &Comparison::ByPrimes};
+    static constexpr Step kUsual[] = {&Comparison::ByNormalForms, &Comparison::ByPrimes, &Comparison::BySign,
+                                      &Comparison::ByPoints};
     static constexpr Step kStrict[] = {&Comparison::ByPrimes, &Comparison::BySign,
                                        &Comparison::ByDifferingPoint, &Comparison::ByNormalForms};
     std::string reason;
+    Work& whole = *work_;
     for (Step step : options_.strict ? kStrict : kUsual) {
+      // Half of what is left, so that a way that leads nowhere leaves work for the next.
+      Work part(whole.left() / 2);
+      work_ = &part;
       ValueDecision decision = (this->*step)();
+      whole.Spend(whole.left() / 2 - part.left());
       if (decision.answer != Answer::kUndecided) return decision;
-      if (reason.empty() && !work_.ok()) reason = absl::StrCat("past the limit of ", work_.limit());
-      work_.Forgive();
-      if (!work_.ok()) break;
+      if (reason.empty() && !part.ok()) reason = absl::StrCat("past the limit of ", part.limit());
     }
+    work_ = &whole;
     if (reason.empty()) reason = "neither proved equal nor separated";
     return {Answer::kUndecided, reason};
   }
@@ -61,17 +65,17 @@ class Comparison {
   bool closed() const { return symbols_.empty(); }
 
   ValueDecision ByNormalForms() {
-    Ring ring(work_);
+    Ring ring(*work_);
     std::optional<Fraction> x = NormalForm(a_, ring);
-    if (!work_.ok()) return {};
+    if (!work_->ok()) return {};
     std::optional<Fraction> y = NormalForm(b_, ring);
-    if (work_.limit() == kNoValue) return Decided(false, "no value");
-    if (!work_.ok()) return {};
+    if (work_->limit() == kNoValue) return Decided(false, "no value");
+    if (!work_->ok()) return {};
     if (!x || !y) {
       return x.has_value() == y.has_value() ? ValueDecision{} : Decided(false, "undefined");
     }
     Polynomial difference = ring.DifferenceNumerator(*x, *y);
-    if (!work_.ok()) return {};
+    if (!work_->ok()) return {};
     ZeroDecision zero = DecideZero(ring, difference, options_.max_precision_bits);
     if (zero.zeroness == Zeroness::kUnknown) return {};
     if (zero.zeroness == Zeroness::kNonzero) return Decided(false, RuleOf(ring, *x, *y, zero.rule));
@@ -86,7 +90,7 @@ class Comparison {
 
   static const char* RuleOf(const Ring& ring, const Fraction& x, const Fraction& y, const char* rule) {
     if (rule != std::string("normal form")) return rule;
-    bool polynomial = true;
+    bool polynomial = true, symbols = false;
     for (const Fraction* f : {&x, &y}) {
       polynomial = polynomial && IsOne(f->denominator);
       for (const Polynomial* p : {&f->numerator, &f->denominator}) {
@@ -97,16 +101,18 @@ class Comparison {
               return rule;
             }
             polynomial = polynomial && factor.exponent.num > 0;
+            symbols = true;
           }
         }
       }
     }
+    if (!symbols) return rule;
     return polynomial ? "polynomial" : "rational function";
   }
 
   ValueDecision BySign() {
     if (!closed()) return {};
-    switch (SignOf(Difference(a_, b_), options_.max_precision_bits, work_)) {
+    switch (SignOf(Difference(a_, b_), options_.max_precision_bits, *work_)) {
       case Sign::kZero:
         return Decided(true, "algebraic");
       case Sign::kNegative:
@@ -120,7 +126,7 @@ class Comparison {
   }
 
   ValueDecision ByPrimes() {
-    Answer answer = CompareModular(a_, b_, work_);
+    Answer answer = CompareModular(a_, b_, *work_);
     return {answer, "modular"};
   }
 
@@ -142,7 +148,7 @@ class Comparison {
           default:
             break;
         }
-        if (!work_.ok() || unknown_) return {};
+        if (!work_->ok() || unknown_) return {};
       }
       if (agreed >= kAgreeingPoints && agreement_counts) return Decided(true, "points");
       if (agreed > 0) return {};
@@ -155,26 +161,33 @@ class Comparison {
     for (const std::string& symbol : symbols_) point.push_back({symbol, Coordinate(symbol, attempt)});
     BallOptions ball_options{.precision = 2 * kAgreeingBits, .reals = reals, .point = &point};
     Ball x, y;
-    BallState state_x = EvaluateBall(a_, ball_options, work_, x);
+    BallState state_x = EvaluateBall(a_, ball_options, *work_, x);
     if (state_x == BallState::kUnknown) unknown_ = true;
     if (state_x != BallState::kValue) return Answer::kUndecided;
-    BallState state_y = EvaluateBall(b_, ball_options, work_, y);
+    BallState state_y = EvaluateBall(b_, ball_options, *work_, y);
     if (state_y == BallState::kUnknown) unknown_ = true;
     if (state_y != BallState::kValue || !acb_is_finite(x.get()) || !acb_is_finite(y.get())) {
       return Answer::kUndecided;
     }
     if (!acb_overlaps(x.get(), y.get())) return Answer::kDifferent;
-    acb_sub(y.get(), y.get(), x.get(), ball_options.precision);
+    return AreClose(x, y) ? Answer::kEqual : Answer::kUndecided;
+  }
+
+  // To kAgreeingBits, absolute for large values and relative for small ones.
+  static bool AreClose(const Ball& x, const Ball& y) {
+    Ball rest;
+    acb_sub(rest.get(), x.get(), y.get(), 2 * kAgreeingBits);
     mag_t difference, size;
     mag_init(difference);
     mag_init(size);
-    acb_get_mag(difference, y.get());
-    acb_get_mag(size, x.get());
+    acb_get_mag(difference, rest.get());
+    acb_get_mag_lower(size, x.get());
     mag_mul_2exp_si(size, size, -kAgreeingBits);
-    bool close = mag_cmp(difference, size) <= 0 || mag_cmp_2exp_si(difference, -kAgreeingBits) < 0;
+    bool zeros = acb_contains_zero(x.get());
+    bool close = mag_cmp_2exp_si(difference, -kAgreeingBits) < 0 && (zeros || mag_cmp(difference, size) <= 0);
     mag_clear(difference);
     mag_clear(size);
-    return close ? Answer::kEqual : Answer::kUndecided;
+    return close;
   }
 
   // By turns in (0, 1), (-1, 1), (0, 8) and (-8, 8), a multiple of 2^-32 with all bits drawn.
@@ -194,7 +207,7 @@ class Comparison {
 
   const Expression &a_, &b_;
   const EquivalenceOptions& options_;
-  Work& work_;
+  Work* work_;
   std::vector<std::string> symbols_;
   bool unknown_ = false;
 };

@@ -17,15 +17,15 @@ struct ValueDecision {
   std::string rule;
 };
 
-// In this order: exact rational numbers; normal forms; the sign of the difference of closed constants;
-// evaluation at points that are drawn from a hash, where a difference is proof and agreement at
-// kAgreeingPoints points to kAgreeingBits bits counts as equality; modular evaluation of what is too large
-// for a normal form. `strict` goes by evaluation first and by normal forms last.
+// In this order: exact rational numbers; normal forms; modular evaluation of what is too large for those; the
+// sign of the difference of closed constants; evaluation at points that are drawn from a hash, where a
+// difference is proof and agreement at kAgreeingPoints points to kAgreeingBits bits counts as equality.
+// `strict` goes by evaluation first and by normal forms last.
 ValueDecision CompareValues(const Expression& a, const Expression& b, const EquivalenceOptions& options,
                             Work& work);
 
 constexpr int kAgreeingPoints = 8;
-constexpr int kAgreeingBits = 128;
+constexpr int kAgreeingBits = 256;
 
 // The normal form of every value in it that has one; the rest as read.
 Expression NormalExpression(const Expression& expression);
