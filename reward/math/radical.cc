@@ -306,6 +306,25 @@ Maybe LogarithmOfPolynomial(Ring& ring, Polynomial p) {
   return ring.Add(*outside, *inside);
 }
 
+// exp(i arctan x) = (1 + i x) / sqrt(1 + x^2), exp(i arcsin x) = sqrt(1 - x^2) + i x.
+Maybe ExponentialOfAngle(Ring& ring, const std::string& name, const Fraction& x) {
+  Fraction one = Ring::Whole(Ring::Constant(1)), square = ring.Multiply(x, x);
+  Fraction sine = ring.Multiply(Ring::Whole(ring.PowerOf(Ring::kMinusOne, {1, 2})), x);
+  if (name == "arcsin") {
+    Maybe cosine = Raise(ring, ring.Add(one, ring.Negate(square)), {1, 2});
+    return cosine ? Maybe(ring.Add(*cosine, sine)) : std::nullopt;
+  }
+  Maybe length = Raise(ring, ring.Add(one, square), {-1, 2});
+  return length ? Maybe(ring.Multiply(ring.Add(one, sine), *length)) : std::nullopt;
+}
+
+// f^exponent; f is not zero.
+Fraction WholePower(Ring& ring, Fraction f, int32_t exponent) {
+  if (exponent < 0) f = ring.Divide(f.denominator, f.numerator);
+  exponent = std::abs(exponent);
+  return ring.Divide(ring.Power(f.numerator, exponent), ring.Power(f.denominator, exponent));
+}
+
 // exp(coefficient * monomial).
 Maybe ExponentialOfTerm(Ring& ring, const Term& term) {
   const Monomial& m = term.monomial;
@@ -322,11 +341,15 @@ Maybe ExponentialOfTerm(Ring& ring, const Term& term) {
       return Ring::Whole(ring.PowerOf(ring.Prime(g.prime, g.is_prime), c));
     if (g.kind == GeneratorKind::kFunction && g.name == "ln") {
       if (!c.IsInteger()) return Raise(ring, g.args[0], c);
-      Fraction base = g.args[0];
-      if (c.num < 0) base = ring.Divide(base.denominator, base.numerator);
-      return ring.Divide(ring.Power(base.numerator, std::abs(c.num)),
-                         ring.Power(base.denominator, std::abs(c.num)));
+      return WholePower(ring, g.args[0], c.num);
     }
+  }
+  bool angle = m.size() == 2 && m[0] == Factor{Ring::kMinusOne, {1, 2}} && m[1].exponent == Exponent{1, 1} &&
+               c.IsInteger() && std::abs(c.num) <= 16;
+  const Generator g = ring.generator(m.back().generator);
+  if (angle && g.kind == GeneratorKind::kFunction && (g.name == "arctan" || g.name == "arcsin")) {
+    Maybe direction = ExponentialOfAngle(ring, g.name, g.args[0]);
+    return direction ? Maybe(WholePower(ring, *direction, c.num)) : std::nullopt;
   }
   return Ring::Whole(ring.PowerOf(ring.Exponential(m), c));
 }
