@@ -1,5 +1,6 @@
 #include "reward/code/assert_judge.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -104,7 +105,7 @@ class AssertJudge {
     return absl::OkStatus();
   }
 
-  absl::Time Deadline() const { return begun_ + limits_.wall + kGrace; }
+  absl::Time Deadline() const { return std::min(begun_ + limits_.wall, boxes_.limits().deadline) + kGrace; }
 
   // One test; whether the process of the tests can go on with the next.
   absl::StatusOr<bool> RunTest() {

@@ -27,7 +27,8 @@ TypedValue AsText(const std::string& output) {
 absl::StatusOr<Checked> Check(const CodeScorerSpec& spec, const std::string& checker,
                               const CheckedOutput& output, JudgeBoxes& boxes) {
   SLUICE_ASSIGN_OR_RETURN(RowBox * row, boxes.row());
-  SandboxBox* box = &row->Bare();
+  TimedBox timed(row->Bare(), boxes.limits());
+  SandboxBox* box = &timed;
   SLUICE_RETURN_IF_ERROR(box->WriteFile("input", output.input));
   SLUICE_RETURN_IF_ERROR(box->WriteFile("expected", output.expected));
   SLUICE_RETURN_IF_ERROR(box->WriteFile("actual", output.actual));

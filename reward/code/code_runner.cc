@@ -1,5 +1,6 @@
 #include "reward/code/code_runner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,10 +41,11 @@ CodeRunner::CodeRunner(Sandbox& sandbox, const CodeScorerOptions& options,
   }
 }
 
-absl::Status CodeRunner::TakePlace() {
+absl::Status CodeRunner::TakePlace(absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return free_ > 0; };
-  if (!mu_.AwaitWithTimeout(absl::Condition(&is_free), options_.open_timeout)) {
+  if (!mu_.AwaitWithDeadline(absl::Condition(&is_free),
+                             std::min(deadline, absl::Now() + options_.open_timeout))) {
     return absl::DeadlineExceededError(
         absl::StrCat("all ", options_.max_items, " places for programs were taken"));
   }

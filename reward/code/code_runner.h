@@ -30,7 +30,7 @@ class CodeRunner {
   const std::vector<std::string>& stamps() const { return stamps_; }
 
   // A place among the items that are judged at once. DEADLINE_EXCEEDED: none became free.
-  absl::Status TakePlace() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status TakePlace(absl::Time deadline) ABSL_LOCKS_EXCLUDED(mu_);
   void GivePlace() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

@@ -135,13 +135,15 @@ ItemJudgement CodeItemScorer::JudgeWithin(const ScoreItem& item, const JudgeLimi
   Program program = FindProgram(item.completion, spec_.language);
   if (program.missing.empty() && !IsUtf8(program.source)) program.missing = "the program is not UTF-8";
   if (!program.missing.empty()) return NoProgram(spec_, CountTests(*tests), program.missing);
-  absl::Status taken = runner_->TakePlace();
+  absl::Status taken = runner_->TakePlace(limits.deadline);
   if (!taken.ok()) return InfrastructureFailure(taken);
   Place place(*runner_);
   JudgeBoxes boxes(runner_->sandbox(), runner_->row_boxes(), runner_->open_timeout(), limits);
   auto judged = std::visit(JudgeProgram{spec_, program, checker, *runner_, boxes}, *tests);
   if (!judged.ok()) return InfrastructureFailure(judged.status());
-  if (!judged->undecided.empty()) return Undecided(judged->undecided);
+  absl::Status in_time = boxes.InTime();  // what was cut off is no verdict
+  if (!in_time.ok()) return InfrastructureFailure(in_time);
+  if (!judged->undecided.empty()) return InvalidRow(judged->undecided);
   return JudgementOf(spec_, *std::move(judged), runner_->stamps());
 }
 

@@ -1,6 +1,8 @@
 // The scorer as its users see it: rows in, judgements out, programs in the real sandbox.
 #include "reward/code/code_scorer.h"
 
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "reward/code/code_test_bench.h"
 
@@ -295,6 +297,20 @@ TEST(CodeScorer, HumanEvalHelpersAreThePromptsOwn) {
   EXPECT_EQ(Judge(spec, "    return -xs[0] / xs[1]\n\nprint(find_zero([1, 1])\n", row).kind,
             VerdictKind::kCorrect);
   EXPECT_EQ(Judge(spec, "    return 0\n\ndef poly(xs, x):\n    return 0\n", row).kind, VerdictKind::kWrong);
+}
+
+TEST(CodeScorer, GivesUpAtTheDeadlineAndWhenCancelled) {
+  CodeScorerSpec spec = Spec(CodeTests::kAsserts);
+  spec.timeout_seconds = 60;
+  ScoreItem item{"", "def f(x):\n  while True: pass", {{"tests", R"(["assert f(1) == 1"])"}}};
+  JudgeLimits soon;
+  soon.deadline = absl::Now() + absl::Milliseconds(300);
+  EXPECT_EQ(CodeTestBench::Get().JudgeWithin(spec, item, soon).kind, VerdictKind::kInfrastructure);
+  JudgeLimits cancelled;
+  std::thread canceller([&] { cancelled.cancel.Cancel(); });
+  EXPECT_EQ(CodeTestBench::Get().JudgeWithin(spec, item, cancelled).kind, VerdictKind::kInfrastructure);
+  canceller.join();
+  EXPECT_EQ(Assert("def f(x): return x", R"(["assert f(1) == 1"])").kind, VerdictKind::kCorrect);
 }
 
 TEST(CodeScorer, SpecsThatMakeNoSenseAreRefused) {

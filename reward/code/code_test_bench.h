@@ -30,9 +30,12 @@ class CodeTestBench {
 
   ItemJudgement Judge(const CodeScorerSpec& spec, const std::string& completion,
                       std::map<std::string, std::string> fields, std::string prompt = "") {
+    return JudgeWithin(spec, {std::move(prompt), completion, std::move(fields)}, {});
+  }
+  ItemJudgement JudgeWithin(const CodeScorerSpec& spec, const ScoreItem& item, const JudgeLimits& limits) {
     auto scorer = CodeItemScorer::Create(spec, runner_);
     EXPECT_TRUE(scorer.ok()) << scorer.status();
-    return (*scorer)->Judge({std::move(prompt), completion, std::move(fields)});
+    return (*scorer)->JudgeWithin(item, limits);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "reward/code/cpp_compiler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +12,7 @@
 #include "core/base/hash.h"
 #include "core/base/status.h"
 #include "reward/code/outcome.h"
+#include "reward/code/timed_box.h"
 
 namespace sluice {
 namespace {
@@ -117,8 +119,12 @@ absl::StatusOr<const CppCompiler::Ready*> CppCompiler::Prepare() {
   return ready_.get();
 }
 
-absl::StatusOr<CompiledCpp> CppCompiler::Run(const CppSource& source, const std::vector<std::string>& flags) {
-  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<SandboxBox> box, sandbox_.Open(absl::Now() + open_timeout_));
+absl::StatusOr<CompiledCpp> CppCompiler::Run(const CppSource& source, const std::vector<std::string>& flags,
+                                             const JudgeLimits& limits) {
+  absl::Time deadline = std::min(absl::Now() + open_timeout_, limits.deadline);
+  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<SandboxBox> opened, sandbox_.Open(deadline));
+  TimedBox timed(*opened, limits);
+  SandboxBox* box = &timed;
   SLUICE_RETURN_IF_ERROR(box->WriteFile("program.cc", source.text));
   std::vector<std::string> arguments = flags;
   arguments.push_back("program.cc");
@@ -145,7 +151,7 @@ absl::StatusOr<CompiledCpp> CppCompiler::Run(const CppSource& source, const std:
   return out;
 }
 
-absl::StatusOr<CompiledCpp> CppCompiler::Compile(const CppSource& source) {
+absl::StatusOr<CompiledCpp> CppCompiler::Compile(const CppSource& source, const JudgeLimits& limits) {
   SLUICE_ASSIGN_OR_RETURN(const Ready* ready, Prepare());
   std::vector<std::string> flags = FixedFlags();
   if (!ready->precompiled_header.empty() && MayPrecompile(source.text)) {
@@ -155,7 +161,7 @@ absl::StatusOr<CompiledCpp> CppCompiler::Compile(const CppSource& source) {
   flags.insert(flags.end(), source.flags.begin(), source.flags.end());
   std::string key = Key(source, flags, ready->version);
   if (auto kept = cache_.Get(key)) return CompiledCpp{*std::move(kept)};
-  SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled, Run(source, flags));
+  SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled, Run(source, flags, limits));
   if (compiled.error.empty()) cache_.Put(key, compiled.binary);
   return compiled;
 }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "reward/code/compile_cache.h"
+#include "reward/item_scorer.h"
 #include "reward/sandbox/sandbox.h"
 
 namespace sluice {
@@ -36,7 +37,7 @@ class CppCompiler {
 
   // A source that meets a limit of compiling (30 s, 2 GiB) has an error that says so. A status is the
   // sandbox's failure.
-  absl::StatusOr<CompiledCpp> Compile(const CppSource& source);
+  absl::StatusOr<CompiledCpp> Compile(const CppSource& source, const JudgeLimits& limits);
 
  private:
   struct Ready {
@@ -46,7 +47,8 @@ class CppCompiler {
   absl::StatusOr<const Ready*> Prepare();
   absl::StatusOr<std::string> Version(SandboxBox& box);
   absl::Status Precompile(SandboxBox& box, const std::string& name);
-  absl::StatusOr<CompiledCpp> Run(const CppSource& source, const std::vector<std::string>& flags);
+  absl::StatusOr<CompiledCpp> Run(const CppSource& source, const std::vector<std::string>& flags,
+                                  const JudgeLimits& limits);
 
   Sandbox& sandbox_;
   CompileCache& cache_;

@@ -61,9 +61,9 @@ absl::StatusOr<TestResult> RunProving(const CodeScorerSpec& spec, const std::str
 
 // The first reading of the completion that compiles with the tests.
 absl::StatusOr<CompiledCpp> CompileContinuation(const CppContinuation& program, CodeRunner& runner,
-                                                std::string& row_error) {
+                                                const JudgeLimits& limits, std::string& row_error) {
   CppSource tests{program.tests, {"-Wno-all"}, {}, true};
-  SLUICE_ASSIGN_OR_RETURN(CompiledCpp object, runner.compiler().Compile(tests));
+  SLUICE_ASSIGN_OR_RETURN(CompiledCpp object, runner.compiler().Compile(tests, limits));
   if (!object.error.empty()) {
     row_error = absl::StrCat("field \"tests\" does not compile: ", Quotation(object.error));
     return object;
@@ -71,7 +71,7 @@ absl::StatusOr<CompiledCpp> CompileContinuation(const CppContinuation& program, 
   CompiledCpp first;
   for (const std::string& candidate : program.candidates) {
     CppSource source{candidate, {"-Wl,--wrap=main"}, {object.binary}, false};
-    SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled, runner.compiler().Compile(source));
+    SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled, runner.compiler().Compile(source, limits));
     if (compiled.error.empty()) return compiled;
     if (first.error.empty()) first = std::move(compiled);
   }
@@ -84,7 +84,7 @@ absl::StatusOr<JudgedProgram> JudgeCppByStdio(const CodeScorerSpec& spec, const 
                                               const StdioTests& tests, const std::string& checker,
                                               CodeRunner& runner, JudgeBoxes& boxes) {
   JudgedProgram judged;
-  SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled, runner.compiler().Compile({program}));
+  SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled, runner.compiler().Compile({program}, boxes.limits()));
   if (!compiled.error.empty()) {
     FillResults(tests.tests.size(), CompileFailure(compiled), judged);
     return judged;
@@ -105,7 +105,8 @@ absl::StatusOr<JudgedProgram> JudgeCppContinuation(const CodeScorerSpec& spec, c
     judged.undecided = std::string(program.status().message());
     return judged;
   }
-  SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled, CompileContinuation(*program, runner, judged.undecided));
+  SLUICE_ASSIGN_OR_RETURN(CompiledCpp compiled,
+                          CompileContinuation(*program, runner, boxes.limits(), judged.undecided));
   if (!judged.undecided.empty()) return judged;
   if (!compiled.error.empty()) {
     FillResults(1, CompileFailure(compiled), judged);

@@ -19,20 +19,15 @@ JudgeBoxes::~JudgeBoxes() {
   if (row_ != nullptr) rows_.Give(std::move(row_));
 }
 
-absl::Status JudgeBoxes::InTime() const {
-  if (limits_.cancel.cancelled()) return absl::CancelledError("nobody waits for the verdict any more");
-  if (absl::Now() < limits_.deadline) return absl::OkStatus();
-  return absl::DeadlineExceededError("the item's time ended before all of its tests were run");
-}
-
 absl::Time JudgeBoxes::OpenBy() const { return std::min(limits_.deadline, absl::Now() + open_timeout_); }
 
 absl::StatusOr<SandboxBox*> JudgeBoxes::candidate() {
   SLUICE_RETURN_IF_ERROR(InTime());
   if (candidate_ == nullptr) {
     SLUICE_ASSIGN_OR_RETURN(candidate_, sandbox_.Open(OpenBy()));
+    timed_ = std::make_unique<TimedBox>(*candidate_, limits_);
   }
-  return candidate_.get();
+  return timed_.get();
 }
 
 absl::StatusOr<RowBox*> JudgeBoxes::row() {

@@ -9,6 +9,7 @@
 #include "core/rl/job_spec.h"
 #include "core/rl/types.h"
 #include "reward/code/row_box.h"
+#include "reward/code/timed_box.h"
 #include "reward/item_scorer.h"
 #include "reward/sandbox/sandbox.h"
 
@@ -34,17 +35,19 @@ class JudgeBoxes {
 
   absl::StatusOr<SandboxBox*> candidate();
   absl::StatusOr<RowBox*> row();
+  const JudgeLimits& limits() const { return limits_; }
   // DEADLINE_EXCEEDED or CANCELLED past the limits. To be asked before each test.
-  absl::Status InTime() const;
+  absl::Status InTime() const { return TimeIsLeft(limits_); }
 
  private:
   absl::Time OpenBy() const;
 
   Sandbox& sandbox_;
   RowBoxPool& rows_;
-  absl::Duration open_timeout_;
+  const absl::Duration open_timeout_;
   const JudgeLimits limits_;
   std::unique_ptr<SandboxBox> candidate_;
+  std::unique_ptr<TimedBox> timed_;  // around candidate_
   std::unique_ptr<RowBox> row_;
 };
 

@@ -94,7 +94,6 @@ absl::StatusOr<JudgedProgram> JudgeByStdio(const CodeScorerSpec& spec, StdioProg
   JudgedProgram judged;
   size_t count = tests.tests.size();
   for (const StdioTest& test : tests.tests) {
-    SLUICE_RETURN_IF_ERROR(boxes.InTime());
     SLUICE_RETURN_IF_ERROR(RunTest(spec, program, test, checker, boxes, judged, count));
     bool done = judged.tests.size() == count || !judged.undecided.empty();
     if (done || GivesUp(spec, count, judged)) break;
