@@ -258,6 +258,32 @@ TEST_F(CoordinatorTest, TrainsOnTheSameDrawsWhateverTheWorkersDoWhenSynchronous)
   ExpectSound(end);
 }
 
+TEST_F(CoordinatorTest, ComparesTheLengthsOfAGroupBeforeItsAdvantages) {
+  spec_.reward.components = {{"fake", 1, MathScorerSpec{}}, {"short", 0.5, GroupLengthScorerSpec{"fake"}}};
+  Start();
+  RegisterAll();
+  const JobId job = Submit();
+  const JobView end = AwaitEnd(job);
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  EXPECT_EQ(end.last_step.metrics.count("reward_short"), 1u);
+  int samples = 0;
+  ASSERT_TRUE(coordinator_
+                  ->ListSamples(job, 1000, 3, false,
+                                [&](const SampleView& sample) {
+                                  const Verdict& verdict = sample.sample.verdict;
+                                  EXPECT_EQ(verdict.components.size(), 2u);
+                                  const VerdictComponent& term = verdict.components.back();
+                                  EXPECT_EQ(term.name, "short");
+                                  EXPECT_LE(std::abs(term.value), 0.5);
+                                  EXPECT_DOUBLE_EQ(verdict.value,
+                                                   verdict.components[0].value + 0.5 * term.value);
+                                  return ++samples, true;
+                                })
+                  .ok());
+  EXPECT_GT(samples, 0);
+  ExpectSound(end);
+}
+
 TEST_F(CoordinatorTest, GoesOnWhenARolloutWorkerDies) {
   for (auto& rollout : rollouts_) rollout = std::make_shared<RolloutProcess>(&clock_);
   rollouts_[1]->worker.Block();

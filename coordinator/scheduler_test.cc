@@ -484,6 +484,35 @@ TEST_F(SchedulerTest, PausesWhenAllRewardsTieAndTiesAreFiltered) {
   EXPECT_NE(s_.error.find("all rewards tie"), std::string::npos) << s_.error;
 }
 
+// Rewards that tie until group terms tell their samples apart.
+TEST_F(SchedulerTest, ComparedRewardsDecideWhetherAGroupTies) {
+  s_.plan.filter_ties = true;
+  Begin();
+  for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, 0);
+  size_t groups = 0;
+  for (const StartScore& score : TakeAll<StartScore>()) {
+    ScoreEnded ended{score.call, absl::OkStatus(), std::vector<Judged>(score.items.size())};
+    for (const SampleRef& ref : score.items) {
+      ended.compared.emplace_back(ref, ref.index);
+      groups += ref.index == 0;
+    }
+    Send(ended);
+  }
+  EXPECT_GT(groups, 0u);
+  EXPECT_TRUE(All<DropGroup>().empty());
+  EXPECT_EQ(All<GroupComplete>().size(), groups);
+}
+
+TEST_F(SchedulerTest, EndsTheJobWhenTheRewardCannotBeHad) {
+  Begin();
+  for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, 0);
+  const auto scores = TakeAll<StartScore>();
+  ASSERT_FALSE(scores.empty());
+  Send(ScoreEnded{scores[0].call, absl::FailedPreconditionError("no sandbox: get one"), {}});
+  EXPECT_EQ(s_.end, JobEnd::kFailed);
+  EXPECT_NE(s_.error.find("no sandbox: get one"), std::string::npos) << s_.error;
+}
+
 TEST_F(SchedulerTest, NeverExceedsTheBoundWhateverTheOrder) {
   // A worker that loads late and answers in a shuffled order, for each bound.
   for (int64_t bound = 0; bound <= 3; ++bound) {

@@ -30,7 +30,7 @@ Batch ReadItems(const v1::ScoreRequest& request) {
       out.items.push_back(*std::move(item));
       out.places.push_back(i);
     } else {
-      out.verdicts[i].kind = VerdictKind::kInfrastructure;
+      out.verdicts[i].kind = VerdictKind::kUndecided;
       out.verdicts[i].detail = std::string(Within(absl::StrCat("items[", i, "]"), item.status()).message());
     }
   }

@@ -1,5 +1,5 @@
 // Serves a Scorer over gRPC. The scorer is borrowed; calls run on the executor. An item that breaks the
-// limits of the wire is INFRASTRUCTURE alone.
+// limits of the wire is UNDECIDED alone.
 #pragma once
 
 #include <utility>
