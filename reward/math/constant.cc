@@ -50,6 +50,10 @@ Sign SignOf(const Expression& constant, int max_precision_bits, Work& work) {
   }
 }
 
+bool StandsForANumber(const std::string& name) {
+  return name != "infinity" && name != "..." && name.rfind("set ", 0) != 0;
+}
+
 Expression Difference(Expression a, Expression b) {
   return NodeOf(Kind::kSum, std::move(a), Negated(std::move(b)));
 }

@@ -2,6 +2,8 @@
 // separation bound of algebraic numbers. Pure and thread-safe.
 #pragma once
 
+#include <string>
+
 #include "reward/math/expression.h"
 #include "reward/math/work.h"
 
@@ -18,6 +20,9 @@ enum class Sign {
 };
 
 Sign SignOf(const Expression& constant, int max_precision_bits, Work& work);
+
+// Whether a symbol of that name is a number, known or not: "x", "pi"; not "infinity", "...", "set Z".
+bool StandsForANumber(const std::string& name);
 
 // a - b.
 Expression Difference(Expression a, Expression b);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "reward/math/constant.h"
 #include "reward/math/rational_value.h"
 
 namespace sluice::math {
@@ -61,7 +62,7 @@ std::optional<Size> SizeOf(const Expression& e, Work& work) {
     case Kind::kNumber:
       return Size{0, 0, Bits(e.number->get_num()), Bits(e.number->get_den())};
     case Kind::kSymbol:
-      if (e.name == "pi" || e.name == "e" || e.name == "i" || e.name == "infinity") return std::nullopt;
+      if (e.name == "pi" || e.name == "e" || e.name == "i" || !StandsForANumber(e.name)) return std::nullopt;
       return Size{1, 0, 0, 0};
     case Kind::kPower: {
       std::optional<int64_t> exponent = IntegerExponent(e.args[1], work);

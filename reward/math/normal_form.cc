@@ -58,7 +58,7 @@ class Normalizer {
     if (name == "pi") return Pi();
     if (name == "e") return Whole(ring_.PowerOf(Ring::kE, {1, 1}));
     if (name == "i") return Imaginary();
-    if (name == "infinity" || name == "...") {
+    if (!StandsForANumber(name)) {
       work_.Exceed(kNoValue);
       return std::nullopt;
     }

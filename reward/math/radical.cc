@@ -71,6 +71,8 @@ Fraction PowerOf(Ring& ring, int generator, Exponent exponent) {
 Maybe RaiseFree(Ring& ring, Factor f, Exponent e) {
   Exponent product = f.exponent * e;
   bool even_power = f.exponent.num % 2 == 0;
+  // Not real: exp(i x), whose principal root depends on x.
+  if (ring.generator(f.generator).kind == GeneratorKind::kExponential) return std::nullopt;
   if (IsOdd(e) || !even_power || (product.IsInteger() && product.num % 2 == 0)) {
     return PowerOf(ring, f.generator, product);
   }

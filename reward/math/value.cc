@@ -23,20 +23,24 @@ ValueDecision Decided(bool equal, const char* rule) {
 
 bool IsConstantName(const std::string& name) { return name == "pi" || name == "e" || name == "i"; }
 
-void CollectSymbols(const Expression& e, std::vector<std::string>& out) {
+// `all`: every symbol stands for a number.
+void CollectSymbols(const Expression& e, std::vector<std::string>& out, bool& all) {
+  if (e.kind == Kind::kSymbol && !StandsForANumber(e.name)) all = false;
   if (e.kind == Kind::kSymbol && !IsConstantName(e.name) &&
       std::find(out.begin(), out.end(), e.name) == out.end()) {
     out.push_back(e.name);
   }
-  for (const Expression& arg : e.args) CollectSymbols(arg, out);
+  for (const Expression& arg : e.args) CollectSymbols(arg, out, all);
 }
 
 class Comparison {
  public:
   Comparison(const Expression& a, const Expression& b, const EquivalenceOptions& options, Work& work)
       : a_(a), b_(b), options_(options), work_(&work) {
-    CollectSymbols(a, symbols_);
-    CollectSymbols(b, symbols_);
+    bool all = true;
+    CollectSymbols(a, symbols_, all);
+    CollectSymbols(b, symbols_, all);
+    unknown_ = !all;
   }
 
   ValueDecision Decide() {
@@ -135,7 +139,7 @@ class Comparison {
 
   // In the reals where both are real at enough points, else in the complex numbers.
   ValueDecision AtPoints(bool agreement_counts) {
-    if (closed()) return {};
+    if (closed() || unknown_) return {};
     for (bool reals : {true, false}) {
       int agreed = 0;
       for (int attempt = 0; attempt < 6 * kAgreeingPoints && agreed < kAgreeingPoints; ++attempt) {

@@ -11,6 +11,7 @@ namespace sluice::math {
 namespace {
 
 constexpr size_t kMaxQuoted = 200;
+constexpr size_t kMaxKept = 4096;  // of what was extracted
 
 // `from` names who wrote it, for the reason.
 std::vector<Reading> ReadOr(absl::string_view text, const char* from, std::string* reason) {
@@ -42,8 +43,8 @@ const char* AnswerName(Answer answer) {
 Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
                         const EquivalenceOptions& options) {
   Explanation out;
-  out.gold = std::string(gold);
-  out.prediction = std::string(prediction);
+  out.gold = std::string(gold.substr(0, kMaxKept));
+  out.prediction = std::string(prediction.substr(0, kMaxKept));
   if (absl::string_view bare = StripWrapping(gold); !bare.empty() && bare == StripWrapping(prediction)) {
     out.decision = {Answer::kEqual, "same text", "", ""};
     return out;
@@ -61,7 +62,7 @@ Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion
   Extraction answer = ExtractAnswer(completion);
   if (answer.rule == ExtractionRule::kNone) {
     Explanation out;
-    out.gold = ExtractGold(gold).text;
+    out.gold = ExtractGold(gold).text.substr(0, kMaxKept);
     out.decision = {Answer::kDifferent, "no answer", "", ""};
     return out;
   }

@@ -12,7 +12,7 @@ namespace sluice::math {
 struct Explanation {
   Decision decision;
   ExtractionRule extracted_by = ExtractionRule::kNone;
-  std::string gold, prediction;  // as extracted
+  std::string gold, prediction;  // as extracted, at most 4 KiB
   std::string reason;            // of what could not be read; empty otherwise
 };
 
