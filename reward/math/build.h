@@ -92,6 +92,13 @@ inline Expression RootOf(Expression radicand, Expression index) {
   return NodeOf(Kind::kPower, std::move(radicand), Quotient(NumberOf(1), std::move(index)));
 }
 
+// n! / (n - k)!
+inline Expression Arrangements(Expression n, Expression k) {
+  Expression rest = NodeOf(Kind::kSum, n, Negated(std::move(k)));
+  Expression below = Inverted(Applied("factorial", std::move(rest)));
+  return NodeOf(Kind::kProduct, Applied("factorial", std::move(n)), std::move(below));
+}
+
 inline Expression IntervalOf(Expression lower, bool closed_left, Expression upper, bool closed_right) {
   Expression e = NodeOf(Kind::kInterval, std::move(lower), std::move(upper));
   e.closed_left = closed_left;

@@ -13,9 +13,21 @@ using absl::string_view;
 
 ParseOutcome Descent::Run() {
   bool read = AnswerList();
+  if (read) SkipRemark();
   while (read && Is(TokenKind::kPeriod)) Advance();
   if (read && !Is(TokenKind::kEnd)) Fail();
   return outcome_;
+}
+
+// "5 (five)": words in parentheses at the end.
+void Descent::SkipRemark() {
+  if (!Is(TokenKind::kLeftParen)) return;
+  size_t ahead = 1;
+  while (Peek(ahead).kind == TokenKind::kLetters) ++ahead;
+  if (ahead == 1 || Peek(ahead).kind != TokenKind::kRightParen || Peek(ahead + 1).kind != TokenKind::kEnd)
+    return;
+  for (; ahead > 0; --ahead) Advance();
+  Advance();
 }
 
 bool Descent::IsWord(string_view word, size_t ahead) const {
@@ -133,9 +145,11 @@ bool Descent::ConsumeJoint(Joints* joints) {
       if (any && !line) return true;  // the next item fails at a second comma
       joints->comma = true;
     } else if (Is(TokenKind::kAnd) || (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kAnd)) {
+      joints->logical = joints->logical || Peek().spelled;
       Advance();
       joints->and_word = true;
     } else if (Is(TokenKind::kOr) || (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kOr)) {
+      joints->logical = joints->logical || Is(TokenKind::kOr);
       Advance();
       joints->or_word = true;
     } else {
@@ -194,7 +208,16 @@ bool Descent::Ratio(Expression* out) {
 // Values with relations between them.
 bool Descent::Statement(Expression* out) {
   if (!SetTerm(out)) return false;
-  if (Is(TokenKind::kColon) && enclosed_ == 0 && !Ratio(out)) return false;
+  if (Is(TokenKind::kOver) || Is(TokenKind::kChoose)) {
+    bool choose = Is(TokenKind::kChoose);
+    Advance();
+    Expression below;
+    if (!SetTerm(&below)) return false;
+    *out = choose ? Applied("binomial", std::move(*out), std::move(below))
+                  : Quotient(std::move(*out), std::move(below));
+  }
+  bool word = out->kind == Kind::kSymbol && out->name.size() > 1;
+  if (Is(TokenKind::kColon) && enclosed_ == 0 && !word && !Ratio(out)) return false;
   Relation relation;
   if (!ConsumeRelation(&relation)) return true;
   Expression chain = NodeOf(Kind::kRelation, std::move(*out));
@@ -395,18 +418,26 @@ bool Descent::ConsumeTimesLetter() {
   return letter;
 }
 
+// "A(1, 2)" is a point; "C(5, 2)" are choices, less likely a point; "P(5, 2)" is a point, less likely
+// arrangements.
+Expression Descent::NamedPair(char name, Expression pair) {
+  if (pair.args.size() != 2 || (name != 'C' && name != 'P')) return pair;
+  if (Flipped(kNamedPoint) == (name == 'C')) return pair;
+  Expression lower = std::move(pair.args[1]);
+  if (name == 'C') return Applied("binomial", std::move(pair.args[0]), std::move(lower));
+  return Arrangements(std::move(pair.args[0]), std::move(lower));
+}
+
 // Multiplies by the next factor. `mixed`: the factor before is an integer in digits, so that a proper
 // fraction is added to it, "5\frac{1}{2}".
 bool Descent::Multiply(std::vector<Expression>& factors, bool mixed) {
   Expression factor;
   if (!Factor(&factor)) return false;
   mixed = mixed && IsNumber(factor) && *factor.number > 0 && *factor.number < 1;
-  bool pair = factor.kind == Kind::kTuple && factors.size() == 1 && factors[0].kind == Kind::kSymbol &&
-              factors[0].name.size() == 1 && IsUpper(factors[0].name[0]);
-  if (pair) {  // "C(5, 2)", and the point "A(1, 2)"
-    bool choose = factors[0].name == "C" && factor.args.size() == 2 && !Flipped(kNamedPoint);
-    if (choose) factor = Applied("binomial", std::move(factor.args[0]), std::move(factor.args[1]));
-    factors[0] = std::move(factor);
+  bool named = factor.kind == Kind::kTuple && factors.size() == 1 && factors[0].kind == Kind::kSymbol &&
+               factors[0].name.size() == 1 && IsUpper(factors[0].name[0]);
+  if (named) {
+    factors[0] = NamedPair(factors[0].name[0], std::move(factor));
     return true;
   }
   if (mixed) {
@@ -469,8 +500,12 @@ bool Descent::StartsFactor() const {
     case TokenKind::kEllipsis:  // "2 \cdots n", not the end of a list
       return Peek(1).kind != TokenKind::kEnd && Peek(1).kind != TokenKind::kComma &&
              Peek(1).kind != TokenKind::kRightSet && Peek(1).kind != TokenKind::kRightParen;
-    case TokenKind::kLeftParen:
-      return Peek(1).kind != TokenKind::kMod;
+    case TokenKind::kLeftParen: {  // not "(mod 5)" nor "(five)"
+      const Token& first = Peek(1);
+      bool word = first.kind == TokenKind::kLetters && first.text.size() > 1 && !FindSpelled(first.text) &&
+                  !IsProductOfLetters(first.text, true);
+      return first.kind != TokenKind::kMod && !word;
+    }
     case TokenKind::kLeftBracket: {  // not "[2, 5["
       TokenKind next = Peek(1).kind;
       return !token.space_before && (next == TokenKind::kNumber || next == TokenKind::kLetters ||
@@ -482,6 +517,7 @@ bool Descent::StartsFactor() const {
     case TokenKind::kNumber: {
       if (index_ == 0 || sub_ > 0) return sub_ > 0;
       TokenKind last = tokens_[index_ - 1].kind;
+      if (tokens_[index_ - 1].text == "i" && !token.space_before) return true;  // "i9"
       return last == TokenKind::kRightParen || last == TokenKind::kRightBrace ||
              last == TokenKind::kFactorial || last == TokenKind::kSymbol;
     }
@@ -553,6 +589,10 @@ bool Descent::Exponent(Expression* base) {
   if (closes && IsOrdinalEnding(inner) && IsNumber(*base)) {
     for (int i = group ? 3 : 1; i > 0; --i) Advance();
     return true;
+  }
+  if (closes && inner.kind == TokenKind::kLetters && inner.text == "o" && IsNumber(*base)) {  // a degree sign
+    for (int i = group ? 3 : 1; i > 0; --i) Advance();
+    return Degree(base);
   }
   Expression exponent;
   if (!ExponentValue(&exponent)) return false;

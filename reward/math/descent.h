@@ -69,6 +69,7 @@ class Descent {
   bool Items(std::vector<Expression>* items, Joints* joints);
   bool ConsumeJoint(Joints* joints);
   void SkipFillers();
+  void SkipRemark();
   bool Statement(Expression* out);
   bool ConsumeRelation(Relation* relation);
   bool SetTerm(Expression* out);
@@ -85,6 +86,7 @@ class Descent {
   bool TermTail(std::vector<Expression>& factors);
   bool Divide(std::vector<Expression>& factors);
   bool ConsumeTimesLetter();
+  Expression NamedPair(char name, Expression pair);
   bool Multiply(std::vector<Expression>& factors, bool mixed);
   bool StartsFactor() const;
   bool SignedFactor(Expression* out);
@@ -109,6 +111,7 @@ class Descent {
   bool Fraction(Expression* out);
   bool Root(Expression* out, bool cube);
   bool Binomial(Expression* out);
+  bool Choices(Expression* out);
   bool Paren(Expression* out);
   bool OpenedLeft(Expression* out);
   bool Bracket(Expression* out);
@@ -131,9 +134,11 @@ class Descent {
   bool Subscript(std::string* name);
   bool Function(absl::string_view name, Expression* out);
   bool FunctionArguments(std::vector<Expression>* arguments, bool* enclosed);
+  bool LogarithmBase(Expression* base);
   bool FunctionMarks(absl::string_view name, Expression* base, Expression* exponent);
   Expression Apply(absl::string_view name, Expression base, std::vector<Expression> arguments);
   bool Applies(std::string* name);
+  bool AppliesToOne(const std::string& name) const;
   bool Operator(Expression* out);
   bool NumberWords(Expression* out);
   bool StartsNumberWords() const;
@@ -142,6 +147,7 @@ class Descent {
   bool Unit(const std::vector<Expression>& factors);
   bool StartsUnit(const std::vector<Expression>& factors);
   bool StartsUnitBelow() const;
+  bool EndsAsUnit() const;
   bool TextUnitFraction() const;
   bool UnitPhrase(std::string* unit);
   bool UnitWord(std::string* unit);

@@ -77,6 +77,9 @@ bool Descent::PrimarySign(Expression* out) {
       return Root(out, kind == TokenKind::kCubeRoot);
     case TokenKind::kBinomial:
       return Binomial(out);
+    case TokenKind::kSubscript:
+    case TokenKind::kPower:
+      return Choices(out);
     case TokenKind::kLeftParen:
       return Paren(out);
     case TokenKind::kLeftBracket:
@@ -199,7 +202,7 @@ bool Descent::Group(Expression* out, bool alone) {
   if (!level.ok) return false;
   Advance();
   if (Consume(TokenKind::kRightBrace)) {
-    if (StartsFactor()) return Factor(out);  // "{}x"
+    if (StartsFactor() || Is(TokenKind::kSubscript) || Is(TokenKind::kPower)) return Primary(out);  // "{}x"
     *out = ListOf(Kind::kSet, {});
     return true;
   }
@@ -219,14 +222,7 @@ bool Descent::Group(Expression* out, bool alone) {
     Expression element = std::move(first);
     if (!SetCondition(std::move(element), &first)) return Fail();
   }
-  if (Is(TokenKind::kChoose) || Is(TokenKind::kOver)) {
-    bool choose = Is(TokenKind::kChoose);
-    Advance();
-    Expression below;
-    if (!Statement(&below)) return false;
-    first = choose ? Applied("binomial", std::move(first), std::move(below))
-                   : Quotient(std::move(first), std::move(below));
-  }
+
   if (Is(TokenKind::kComma) || Is(TokenKind::kSemicolon)) {
     std::vector<Expression> items;
     items.push_back(std::move(first));
@@ -296,6 +292,18 @@ bool Descent::Root(Expression* out, bool cube) {
     return false;
   }
   *out = RootOf(std::move(radicand), std::move(index));
+  return true;
+}
+
+// "_5C_2", "{}_nC_r", "^5P_2", after its first sign.
+bool Descent::Choices(Expression* out) {
+  Expression n, k;
+  if (!Argument(&n)) return false;
+  bool choose = Is(TokenKind::kLetters) && Rest() == "C", arrange = Is(TokenKind::kLetters) && Rest() == "P";
+  if (!choose && !arrange) return Fail();
+  Advance();
+  if (!Consume(TokenKind::kSubscript) || !Argument(&k)) return Fail();
+  *out = choose ? Applied("binomial", std::move(n), std::move(k)) : Arrangements(std::move(n), std::move(k));
   return true;
 }
 
@@ -557,6 +565,7 @@ bool Descent::Accent(Expression* out) {
   Advance();
   Expression argument;
   if (name == "overset" && !Argument(&argument)) return false;
+  if (name == "underline") return Argument(out);
   size_t begin = Peek().begin;
   bool letters = Is(TokenKind::kLeftBrace) && Peek(1).kind == TokenKind::kLetters &&
                  Peek(2).kind == TokenKind::kRightBrace && Peek(1).text.size() > 1;

@@ -17,6 +17,13 @@ using absl::string_view;
 bool Descent::Letters(Expression* out) {
   if (sub_ == 0) {
     if (StartsNumberWords()) return NumberWords(out);
+    bool currency = IsCurrency(FindUnit(Rest())) && !IsLower(Rest()[0]) &&
+                    (Peek(1).kind == TokenKind::kNumber || Peek(1).kind == TokenKind::kCurrency);
+    if (currency || (Rest() == "US" && Peek(1).kind == TokenKind::kCurrency)) {  // "USD 23", "US$23"
+      if (currency && !SetUnit(FindUnit(Rest()))) return false;
+      Advance();
+      return SignedFactor(out);
+    }
     if (auto spelled = FindSpelled(Rest())) {
       Advance();
       return Spelled(spelled->kind, spelled->text, out);
@@ -84,8 +91,19 @@ bool Descent::Symbol(string_view name, Expression* out) {
   return true;
 }
 
+// "I(0)", "P(x)", "y(0)": a capital at one number or symbol, any letter at one number.
+bool Descent::AppliesToOne(const std::string& name) const {
+  const Token& argument = Peek(1);
+  bool one = Is(TokenKind::kLeftParen) && !Peek().space_before && Peek(2).kind == TokenKind::kRightParen;
+  bool letter = IsLetter(name[0]) && (name.size() == 1 || name[1] == '\'' || name[1] == '_');
+  if (!one || !letter || name == "e" || name == "i") return false;
+  bool symbol = argument.kind == TokenKind::kLetters && argument.text.size() == 1;
+  return argument.kind == TokenKind::kNumber || (symbol && IsUpper(name[0]));
+}
+
 // "f(", "g'(" and "f^{-1}(": goes to the parenthesis and completes the name.
 bool Descent::Applies(std::string* name) {
+  if (AppliesToOne(*name)) return true;
   char letter = (*name)[0];
   if ((letter != 'f' && letter != 'g' && letter != 'h') || (name->size() > 1 && IsLetter((*name)[1])))
     return false;
@@ -156,6 +174,15 @@ bool Descent::Function(string_view name, Expression* out) {
   return true;
 }
 
+// All digits of "\log_10 5"; the first one of "\log_28", which nothing follows.
+bool Descent::LogarithmBase(Expression* base) {
+  if (!Is(TokenKind::kNumber) || sub_ > 0) return Argument(base);
+  TokenKind next = Peek(1).kind;
+  bool alone = next == TokenKind::kEnd || next == TokenKind::kComma || next == TokenKind::kRightBrace ||
+               next == TokenKind::kRightParen || next == TokenKind::kPlus || next == TokenKind::kMinus;
+  return alone ? Argument(base) : Number(base);
+}
+
 // `base` and `exponent` stay kText where there is none.
 bool Descent::FunctionMarks(string_view name, Expression* base, Expression* exponent) {
   bool logarithm = name == "log" || name == "lg";
@@ -164,7 +191,7 @@ bool Descent::FunctionMarks(string_view name, Expression* base, Expression* expo
   }
   for (int marks = 0; marks < 3; ++marks) {
     if (Consume(TokenKind::kSubscript)) {
-      if (Is(TokenKind::kNumber) ? !Number(base) : !Argument(base)) return false;
+      if (!LogarithmBase(base)) return false;
     } else if (Is(TokenKind::kSubDigits)) {
       *base = NumberOf(Peek().value);
       Advance();
@@ -338,6 +365,21 @@ bool Descent::StartsUnitBelow() const {
          (Peek(1).in_text || !FindUnit(Peek(1).text).empty());
 }
 
+// Whether the answer ends behind the unit here, except for a power of it: "5 m", "144 m^3", "5 min".
+bool Descent::EndsAsUnit() const {
+  if (FindUnit(Peek().text).empty()) return false;
+  size_t ahead = 1;
+  if (Peek(ahead).kind == TokenKind::kSuperDigits) ++ahead;
+  if (Peek(ahead).kind == TokenKind::kPower) {
+    size_t group = Peek(ahead + 1).kind == TokenKind::kLeftBrace ? 1 : 0;
+    if (Peek(ahead + 1 + group).kind != TokenKind::kNumber) return false;
+    ahead += 2 + 2 * group;
+  }
+  TokenKind next = Peek(ahead).kind;
+  return next == TokenKind::kEnd || next == TokenKind::kComma || next == TokenKind::kPeriod ||
+         next == TokenKind::kNumber || next == TokenKind::kRightParen;
+}
+
 bool Descent::StartsUnit(const std::vector<Expression>& factors) {
   if (in_function_ > 0 || sub_ > 0) return false;
   const Token& token = Peek();
@@ -346,7 +388,9 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
   if (token.kind != TokenKind::kLetters) return false;
   WordRole role = RoleOf(token.text);
   if (role != WordRole::kNone && role != WordRole::kWord && role != WordRole::kPercent) return false;
-  if (FindSpelled(token.text) || NumberWordValue(token.text)) return false;
+  bool minutes = token.text == "min" && Peek(1).kind != TokenKind::kLeftParen &&
+                 Peek(1).kind != TokenKind::kLeftBrace && Peek(1).kind != TokenKind::kSubscript;
+  if ((FindSpelled(token.text) && !minutes) || NumberWordValue(token.text)) return false;
   bool single = token.text.size() == 1;
   if (token.in_text) return !single || (token.text != "e" && token.text != "i" && token.text != "d");
   for (const Expression& f : factors) {
@@ -359,8 +403,8 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
     if (metres_per) return !Flipped(kUnitLetter);
     bool half_day = (token.text == "a" || token.text == "p") && Peek(1).kind == TokenKind::kPeriod;
     if (half_day) return true;
-    bool candidate = !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) &&
-                     Peek(1).kind == TokenKind::kEnd;
+    bool candidate =
+        !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) && EndsAsUnit();
     return candidate && (any_unit_ || Flipped(kUnitLetter));
   }
   return !FindUnit(token.text).empty() || IsWord("sq") || IsWord("cu") ||
@@ -369,7 +413,9 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
 
 bool Descent::Unit(const std::vector<Expression>& factors) {
   if (!StartsUnit(factors)) return true;
-  if (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kPercent) {
+  bool per_cent = IsWord("per") && IsWord("cent", 1);
+  if (per_cent) Advance();
+  if (per_cent || (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kPercent)) {
     Advance();
     if (IsWord("points") || IsWord("point")) Advance();
     marks_.percent = true;
@@ -399,6 +445,10 @@ bool Descent::UnitPhrase(std::string* unit) {
     } else if (!Is(TokenKind::kLetters)) {
       return true;
     }
+    if (IsWord("of") && !unit->empty()) {  // "cups of feed"
+      while (Is(TokenKind::kLetters)) Advance();
+      return true;
+    }
     WordRole role = RoleOf(Rest());
     if (role == WordRole::kNegation || role == WordRole::kClause) return Fail();
     if (role != WordRole::kNone && role != WordRole::kWord) return true;
@@ -425,6 +475,9 @@ bool Descent::UnitWord(std::string* unit) {
   if (!Is(TokenKind::kLetters)) return Fail();
   bool half_day = (IsWord("a") || IsWord("p")) && Peek(1).kind == TokenKind::kPeriod && IsWord("m", 2);
   std::string word = half_day ? absl::StrCat(IsWord("a") ? "a" : "p", "m") : std::string(FindUnit(Rest()));
+  if (word == "lb" && absl::StartsWithIgnoreCase(Rest(), "pound") && Flipped(kPounds))
+    word = "pound sterling";
+  if (word.empty() && Rest().size() == 1) return Fail();  // a symbol
   if (word.empty()) word = SingularOf(Rest());
   Advance();
   if (half_day) {

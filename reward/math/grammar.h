@@ -19,7 +19,8 @@ enum Ambiguity : unsigned {
   kClosedPair = 2,    // "[2, 3]": a closed interval, else a vector
   kSlashProduct = 4,  // "1/2x": a half of x, else one over 2x; "a/bc" the other way round
   kUnitLetter = 8,    // "5 m": a product, else metres; "5 m/s" the other way round
-  kNamedPoint = 16,   // "C(5, 2)": a number of choices, else a point
+  kNamedPoint = 16,   // "C(5, 2)": a number of choices, else a point; "P(5, 2)" the other way round
+  kPounds = 32,       // "5 pounds": weight, else sterling
 };
 
 struct GrammarOptions {
@@ -32,6 +33,7 @@ enum class ParseOutcome { kParsed, kNotMathematics, kTooDeep, kTooManyNodes, kTo
 // How the items of a list were joined.
 struct Joints {
   bool comma = false, and_word = false, or_word = false;
+  bool logical = false;  // \land or \lor
 };
 
 struct Parsed {

@@ -75,13 +75,16 @@ class Lexer {
 
   void Alphanumeric() {
     if (auto based = LexBasedNumber(s_, i_)) {
-      bool closes_text = At(s_, based->begin + based->text.size()) == '}';
+      bool closes_text =
+          text_depth_ > 0 && s_[based->begin] != '0' && At(s_, based->begin + based->text.size()) == '}';
       Append(*based);
       if (closes_text) CloseBrace();
       return;
     }
     if (IsUpper(s_[i_])) return Letters();
-    Append(LexNumber(s_, i_, options_.join_thousands));
+    Token number = LexNumber(s_, i_, options_);
+    if (number.end == number.begin) return Emit(TokenKind::kPeriod, {}, 1);  // ".\\overline{3"
+    Append(number);
   }
 
   void Letters() {
@@ -178,7 +181,8 @@ class Lexer {
       case '!':
         return Bang();
       case '\'':
-        if (Last() == TokenKind::kLetters || Last() == TokenKind::kSymbol || Last() == TokenKind::kPrime)
+        if (Last() == TokenKind::kLetters || Last() == TokenKind::kSymbol || Last() == TokenKind::kPrime ||
+            Last() == TokenKind::kNumber)
           return Emit(TokenKind::kPrime, {}, 1);
         [[fallthrough]];
       case '"':
@@ -314,12 +318,12 @@ class Lexer {
     if (!sign) return Emit(TokenKind::kOther, name, bytes);
     switch (sign->kind) {
       case TokenKind::kSkip:
-      case TokenKind::kThinSpace:
         i_ += bytes;
         return;
+      case TokenKind::kThinSpace:
       case TokenKind::kSpace:
         i_ += bytes;
-        space_ = true;
+        space_ = space_ || name != "!";
         return;
       case TokenKind::kOpenDelimiter:
         return OpenDelimiter(bytes);

@@ -12,6 +12,7 @@ using Tokens = absl::InlinedVector<Token, 32>;
 
 struct LexOptions {
   bool join_thousands = true;  // "1,234" is one number; else two with a comma between
+  bool scientific = true;      // "2e-4" is one number; else 2 times e, less 4
 };
 
 // The last token is kEnd. The tokens point into `text`, of less than 4 GiB, which must outlive them.

@@ -157,9 +157,28 @@ int DigitValue(char c) {
   return IsLower(c) ? c - 'a' + 10 : 99;
 }
 
+// "0xFF", "0b101", "0o17".
+std::optional<Token> LexPrefixed(string_view s, size_t begin) {
+  if (s[begin] != '0') return std::nullopt;
+  Token token;
+  token.value = At(s, begin + 1) == 'x' ? 16 : At(s, begin + 1) == 'b' ? 2 : At(s, begin + 1) == 'o' ? 8 : 0;
+  size_t end = begin + 2;
+  while (DigitValue(At(s, end)) < token.value) ++end;
+  if (token.value == 0 || end == begin + 2 || IsLetter(At(s, end)) || IsDigit(At(s, end)) ||
+      At(s, end) == '^') {
+    return std::nullopt;
+  }
+  token.kind = TokenKind::kBasedNumber;
+  token.text = s.substr(begin + 2, end - begin - 2);
+  token.begin = static_cast<uint32_t>(begin);
+  token.end = static_cast<uint32_t>(end);
+  return token;
+}
+
 }  // namespace
 
-Token LexNumber(string_view s, size_t begin, bool join_thousands) {
+Token LexNumber(string_view s, size_t begin, const LexOptions& options) {
+  bool join_thousands = options.join_thousands;
   Token token;
   token.kind = TokenKind::kNumber;
   size_t i = SkipDigits(s, begin);
@@ -186,12 +205,13 @@ Token LexNumber(string_view s, size_t begin, bool join_thousands) {
   }
   token.begin = static_cast<uint32_t>(begin);
   token.text = s.substr(begin, i - begin);
-  LexExponent(s, &i, &token);
+  if (options.scientific || token.has_point) LexExponent(s, &i, &token);
   token.end = static_cast<uint32_t>(i);
   return token;
 }
 
 std::optional<Token> LexBasedNumber(string_view s, size_t begin) {
+  if (auto prefixed = LexPrefixed(s, begin)) return prefixed;
   size_t i = begin;
   bool digits = false, letters = false;
   for (; IsDigit(At(s, i)) || IsUpper(At(s, i)); ++i) (IsDigit(s[i]) ? digits : letters) = true;

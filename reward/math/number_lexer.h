@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/strings/string_view.h"
+#include "reward/math/lexer.h"
 #include "reward/math/token.h"
 
 namespace sluice::math {
@@ -20,11 +21,13 @@ inline char At(absl::string_view s, size_t i) { return i < s.size() ? s[i] : '\0
 
 // Whether a number begins at `i`: a digit, or a point before one.
 inline bool StartsNumber(absl::string_view s, size_t i) {
-  return IsDigit(At(s, i)) || (At(s, i) == '.' && IsDigit(At(s, i + 1)));
+  if (IsDigit(At(s, i))) return true;
+  return At(s, i) == '.' &&
+         (IsDigit(At(s, i + 1)) || (s.substr(i + 1, 10) == "\\overline{" && IsDigit(At(s, i + 11))));
 }
 
-// The number that begins at `i`, as a kNumber token. `join_thousands` reads "1,234" as one number.
-Token LexNumber(absl::string_view s, size_t i, bool join_thousands);
+// The number that begins at `i`, as a kNumber token.
+Token LexNumber(absl::string_view s, size_t i, const LexOptions& options);
 
 // Digits with a base, as a kBasedNumber token, if they begin at `i`: "1011_2", "BAD_{16}",
 // "21_{\text{three}}".

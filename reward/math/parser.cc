@@ -61,34 +61,40 @@ class Reader {
   Reader(string_view text, const ParseLimits& limits) : text_(text), limits_(limits) {}
 
   absl::StatusOr<std::vector<Reading>> Run() {
-    LexOptions lex{CommasJoinThousands(text_)};
+    LexOptions lex;
+    lex.join_thousands = CommasJoinThousands(text_);
     Tokenize(text_, lex, &tokens_);
     size_t rest = ReadChoice();
     absl::Status status = Read(TokenSpan(tokens_).subspan(rest));
     if (!status.ok()) return status;
-    for (Reading& r : readings_) r.choice = choice_;
-    if (HasJoinedNumbers()) {  // the other meaning of its commas
-      tokens_.clear();
-      lex.join_thousands = !lex.join_thousands;
-      Tokenize(text_, lex, &tokens_);
-      Parse(tokens_, 0).IgnoreError();
+    const bool several = !choice_.empty() && NamesAnotherChoice(TokenSpan(tokens_).subspan(rest));
+    for (Reading& r : readings_) {
+      r.choice = choice_;
+      r.hedged = r.hedged || several;
     }
+    bool commas = false, exponents = false;
+    for (const Token& token : tokens_) {
+      commas = commas || token.has_comma;
+      exponents = exponents || (token.has_exponent && !token.has_point);
+    }
+    if (commas) ReadAgain({!lex.join_thousands, true});
+    if (exponents) ReadAgain({lex.join_thousands, false});
     return std::move(readings_);
   }
 
  private:
-  bool HasJoinedNumbers() const {
-    for (const Token& token : tokens_) {
-      if (token.has_comma) return true;
-    }
-    return false;
+  // With another meaning of commas or of "e" between digits.
+  void ReadAgain(const LexOptions& lex) {
+    tokens_.clear();
+    Tokenize(text_, lex, &tokens_);
+    Parse(tokens_, 0).IgnoreError();
   }
 
   // Reads `tokens` as mathematics in all their meanings, else as words.
   absl::Status Read(TokenSpan tokens) {
     size_t count = readings_.size();
     bool time = IsTime(tokens);
-    if (time) AddText(tokens);
+    if (time) AddTime(tokens);
     if (!IsWordsOnly(tokens) && !(time && tokens.size() > 4)) {
       if (absl::Status status = ReadMathematics(tokens); !status.ok()) return status;
     }
@@ -105,6 +111,15 @@ class Reader {
       if (met & bit) Parse(tokens, bit).IgnoreError();
     }
     return readings_.size() == count ? ReadNamed(tokens) : absl::OkStatus();
+  }
+
+  void AddTime(TokenSpan tokens) {
+    AddText(tokens);
+    if (tokens[2].text != "00" || tokens.size() == 4) return;
+    TokenSpan hour = tokens.subspan(2);  // "9:00 am" is "9 am"
+    Tokens short_form{tokens[0]};
+    short_form.insert(short_form.end(), hour.begin() + 1, hour.end());
+    Parse(short_form, 0).IgnoreError();
   }
 
   void AddText(TokenSpan tokens) {
@@ -227,6 +242,18 @@ class Reader {
     if (!content) return 0;
     choice_ = std::string(1, c);
     return end;
+  }
+
+  // "(B)" in what stands behind "(A)": "(A) 5, or maybe (B) 6".
+  bool NamesAnotherChoice(TokenSpan rest) const {
+    for (size_t i = 0; i + 2 < rest.size(); ++i) {
+      const Token& letter = rest[i + 1];
+      if (rest[i].kind == TokenKind::kLeftParen && rest[i].space_before &&
+          rest[i + 2].kind == TokenKind::kRightParen && letter.kind == TokenKind::kLetters &&
+          letter.text.size() == 1 && letter.text[0] >= 'A' && letter.text[0] <= 'J' && letter.text != choice_)
+        return true;
+    }
+    return false;
   }
 
   // Leaves the letter alone to be read.

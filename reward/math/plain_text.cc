@@ -1,5 +1,6 @@
 #include "reward/math/plain_text.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -55,6 +56,11 @@ std::vector<Expression> MeaningOfText(string_view text) {
     if (text == all) {
       out.push_back(IntervalOf(Negated(SymbolOf("infinity")), false, SymbolOf("infinity"), false));
     }
+  }
+  static constexpr string_view kOrdinals[] = {"first",   "second", "third", "fourth", "fifth",    "sixth",
+                                              "seventh", "eighth", "ninth", "tenth",  "eleventh", "twelfth"};
+  for (size_t i = 0; i < std::size(kOrdinals); ++i) {
+    if (text == kOrdinals[i]) out.push_back(NumberOf(static_cast<unsigned long>(i + 1)));
   }
   return out;
 }

@@ -14,7 +14,7 @@ namespace sluice::math {
 // Lower case, single blanks between words, no commands, no article in front: kText.
 Expression TextOf(absl::Span<const Token> tokens, absl::string_view source);
 
-// What words that stand for a set mean: "no solution", "all real numbers".
+// What words that stand for a value mean: "no solution", "all real numbers", "third".
 std::vector<Expression> MeaningOfText(absl::string_view text);
 
 }  // namespace sluice::math

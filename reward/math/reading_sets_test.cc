@@ -128,6 +128,8 @@ TEST(ReadAnswerTest, ReadsSetsAndMatrices) {
        "-3)) (of f(x))"},
       {R"(\begin{aligned} x &= 1, \\ y &= 2. \end{aligned})", "(x = 1), (y = 2) | 1, 2 (of x, y)"},
       {R"(\angle BAC = 43^\circ)", "43 [degree] (of angle*B*A*C) | angle*B*A*C = 43 [degree]"},
+      {"P(5,2)", "(5, 2) | P*open (5, 2) | factorial(5)*factorial(5 + -2)^(-1)"},
+      {"A(1,2)", "(1, 2) | A*open (1, 2)"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

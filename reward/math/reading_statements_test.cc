@@ -74,7 +74,7 @@ TEST(ReadAnswerTest, ReadsStatementsAndLists) {
       {R"(\left\lfloor \frac{7}{2} \right\rfloor)", "floor(7/2)"},
       {"f(2) = 5", "5 (of f(2)) | f(2) = 5"},
       {"y' = 2y", "y' = 2*y | 2*y (of y')"},
-      {"P(x) = x^2", "P*x = x^2 | x^2 (of P*x)"},
+      {"P(x) = x^2", "P(x) = x^2 | x^2 (of P(x))"},
       {R"(1, 2, 3, \ldots)", "1, 2, 3, ..."},
       {R"(-2 \leq x \leq 7)", "-2 <= x <= 7"},
       {R"(x \geq 3)", "x >= 3"},
@@ -157,6 +157,12 @@ TEST(ReadAnswerTest, ReadsStatementsAndLists) {
       {"y = |x - 2| + 3", "y = abs(x + -2) + 3 | abs(x + -2) + 3 (of y)"},
       {R"(g(x) = \sqrt{(x-3)^2-(x-8)^2})",
        "g(x) = ((x + -3)^2 + (-1)*(x + -8)^2)^(1/2) | ((x + -3)^2 + (-1)*(x + -8)^2)^(1/2) (of g(x))"},
+      {R"(9.80\,m/s^2)", "49/5 [m/s^2] | 49/5*m*(s^2)^(-1)"},
+      {"y(0) = 1", "1 (of y(0)) | y(0) = 1"},
+      {R"(p\land q)", "and(p, q)"},
+      {R"(x>1 \land x<3)", "(x > 1) intersect (x < 3)"},
+      {R"(x<1 \lor x>3)", "(x < 1) union (x > 3)"},
+      {"5=x+y", "5 = x + y"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

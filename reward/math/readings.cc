@@ -99,7 +99,8 @@ class Appender {
       Add(right, ToText(left));
     } else if (equal && IsName(left)) {
       return Given(std::move(e));
-    } else if (equal && e.relations.size() == 1 && IsName(right) && !HasSymbols(left)) {
+    } else if (equal && e.relations.size() == 1 && !HasSymbols(left) &&
+               (IsPlainSymbol(right) || (right.kind == Kind::kFunction && IsName(right)))) {
       Add(left, ToText(right));
     }
     Add(std::move(e));
@@ -128,6 +129,11 @@ class Appender {
       bool relations = items[0].kind == Kind::kRelation;
       bool both = relations && parsed_.joints.and_word && !parsed_.joints.or_word;
       return Add(ListOf(both ? Kind::kIntersection : Kind::kUnion, std::move(items)));
+    }
+    if (parsed_.joints.logical && !AllOf(items, IsEquation)) {
+      Expression statement = ListOf(Kind::kFunction, std::move(items));
+      statement.name = parsed_.joints.or_word ? "or" : "and";
+      return Add(std::move(statement));
     }
     hedged_ = parsed_.joints.or_word;
     if (OneName()) return;

@@ -20,15 +20,19 @@ struct Entry {
 // Sorted by word.
 constexpr Entry kUnits[] = {
     {"A", "A"},
+    {"AM", "am"},
     {"C", "C"},
     {"F", "F"},
     {"Hz", "Hz"},
+    {"INR", "rupee"},
     {"J", "J"},
     {"K", "K"},
     {"L", "L"},
     {"M", "M"},
     {"N", "N"},
+    {"PM", "pm"},
     {"Pa", "Pa"},
+    {"Rs", "rupee"},
     {"T", "T"},
     {"V", "V"},
     {"W", "W"},
@@ -59,6 +63,7 @@ constexpr Entry kUnits[] = {
     {"cents", "cent"},
     {"cm", "cm"},
     {"cms", "cm"},
+    {"cny", "yuan"},
     {"coulomb", "C"},
     {"coulombs", "C"},
     {"cup", "cup"},
@@ -106,6 +111,7 @@ constexpr Entry kUnits[] = {
     {"in", "in"},
     {"inch", "in"},
     {"inches", "in"},
+    {"inr", "rupee"},
     {"joule", "J"},
     {"joules", "J"},
     {"jpy", "yen"},
@@ -212,6 +218,7 @@ constexpr Entry kUnits[] = {
     {"rads", "radian"},
     {"rmb", "yuan"},
     {"rpm", "rpm"},
+    {"rs", "rupee"},
     {"rupee", "rupee"},
     {"rupees", "rupee"},
     {"s", "s"},
@@ -268,6 +275,11 @@ string_view FindUnit(string_view word) {
   string_view unit = Find(word);
   if (!unit.empty() || word.size() <= 2 || word.size() > 16) return unit;
   return Find(absl::AsciiStrToLower(word));
+}
+
+bool IsCurrency(string_view unit) {
+  return unit == "dollar" || unit == "euro" || unit == "pound sterling" || unit == "yen" || unit == "rupee" ||
+         unit == "yuan" || unit == "cent";
 }
 
 bool IsKnownUnit(string_view unit) {

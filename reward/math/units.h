@@ -11,6 +11,9 @@ namespace sluice::math {
 // one or two letters are looked up as written ("m" and "M" differ), words without regard to case.
 absl::string_view FindUnit(absl::string_view word);
 
+// Whether a normalised unit is money.
+bool IsCurrency(absl::string_view unit);
+
 // Whether a normalised unit (Reading::unit) is made of known units only, "km/h", and not "apple".
 bool IsKnownUnit(absl::string_view unit);
 
