@@ -105,6 +105,21 @@ bool IsOnlyLetter(const Expression& e, const std::string& choice) {
   return (e.kind == Kind::kSymbol || e.kind == Kind::kText) && absl::AsciiStrToUpper(e.name) == choice;
 }
 
+// Whether what stands behind a letter names another one: "or (B)", "5, (B) 6".
+bool NamesAnother(const Expression& content) {
+  if (content.kind == Kind::kText) {
+    for (absl::string_view word : absl::StrSplit(content.name, absl::ByAnyChar(" ,;()"))) {
+      if (word == "or" || word == "and" || word == "maybe") return true;
+    }
+    return false;
+  }
+  bool letter = content.kind == Kind::kSymbol && content.name.size() == 1 && content.name[0] >= 'A' &&
+                content.name[0] <= 'E';
+  return letter || (content.kind == Kind::kList || content.kind == Kind::kProduct
+                        ? std::any_of(content.args.begin(), content.args.end(), NamesAnother)
+                        : false);
+}
+
 class ReadingComparer {
  public:
   ReadingComparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
@@ -144,9 +159,7 @@ class ReadingComparer {
 
   ValueDecision Choices(const Reading& g, const Reading& p) {
     if (g.choice != p.choice) return Different("choice");
-    bool another = p.value.kind == Kind::kText &&
-                   (absl::StartsWith(p.value.name, "or") || absl::StartsWith(p.value.name, "and"));
-    if (another) return Different("hedged");
+    if (!IsOnlyLetter(p.value, p.choice) && NamesAnother(p.value)) return Different("hedged");
     bool contents = !IsOnlyLetter(g.value, g.choice) && !IsOnlyLetter(p.value, p.choice);
     return contents ? Measures(g, p) : ValueDecision{Answer::kEqual, "choice"};
   }

@@ -202,8 +202,11 @@ bool AreFree(const Ring& ring, const Monomial& monomial) {
 
 ZeroDecision DecideZero(Ring& ring, const Polynomial& p, int max_precision_bits) {
   if (p.empty()) return {Zeroness::kZero, "normal form"};
-  if (ring.IsClosed(p)) return DecideClosed(ring, p, max_precision_bits);
-  Grouped groups = GroupBy(ring, p, [](const Generator& g) { return !g.closed; });
+  // What a function nobody knows is worth may be anything, even of a constant.
+  Grouped groups = GroupBy(ring, p, [](const Generator& g) {
+    return !g.closed || (g.kind == GeneratorKind::kFunction && IsUnknownFunction(g.name));
+  });
+  if (groups.size() == 1 && groups.begin()->first.empty()) return DecideClosed(ring, p, max_precision_bits);
   bool all_zero = true, some_nonzero = false, free = true;
   const char* rule = "normal form";
   for (const auto& [monomial, coefficient] : groups) {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "reward/math/ball.h"
 #include "reward/math/build.h"
 #include "reward/math/constant.h"
 #include "reward/math/modular.h"
 #include "reward/math/normal_form.h"
+#include "reward/math/points.h"
 #include "reward/math/polynomial_zero.h"
 #include "reward/math/radical.h"
 #include "reward/math/rational_value.h"
@@ -134,86 +134,21 @@ class Comparison {
     return {answer, "modular"};
   }
 
-  ValueDecision ByPoints() { return AtPoints(true); }
-  ValueDecision ByDifferingPoint() { return AtPoints(false); }
-
-  // In the reals where both are real at enough points, else in the complex numbers.
-  ValueDecision AtPoints(bool agreement_counts) {
+  ValueDecision ByPoints() {
     if (closed() || unknown_) return {};
-    for (bool reals : {true, false}) {
-      int agreed = 0;
-      for (int attempt = 0; attempt < 6 * kAgreeingPoints && agreed < kAgreeingPoints; ++attempt) {
-        switch (AtPoint(attempt, reals)) {
-          case Answer::kDifferent:
-            return Decided(false, "points");
-          case Answer::kEqual:
-            ++agreed;
-            break;
-          default:
-            break;
-        }
-        if (!work_->ok() || unknown_) return {};
-      }
-      if (agreed >= kAgreeingPoints && agreement_counts) return Decided(true, "points");
-      if (agreed > 0) return {};
-    }
-    return {};
+    return {CompareAtPoints(a_, b_, symbols_, *work_), "points"};
   }
-
-  Answer AtPoint(int attempt, bool reals) {
-    std::vector<std::pair<std::string, mpq_class>> point;
-    for (const std::string& symbol : symbols_) point.push_back({symbol, Coordinate(symbol, attempt)});
-    BallOptions ball_options{.precision = 2 * kAgreeingBits, .reals = reals, .point = &point};
-    Ball x, y;
-    BallState state_x = EvaluateBall(a_, ball_options, *work_, x);
-    if (state_x == BallState::kUnknown) unknown_ = true;
-    if (state_x != BallState::kValue) return Answer::kUndecided;
-    BallState state_y = EvaluateBall(b_, ball_options, *work_, y);
-    if (state_y == BallState::kUnknown) unknown_ = true;
-    if (state_y != BallState::kValue || !acb_is_finite(x.get()) || !acb_is_finite(y.get())) {
-      return Answer::kUndecided;
-    }
-    if (!acb_overlaps(x.get(), y.get())) return Answer::kDifferent;
-    return AreClose(x, y) ? Answer::kEqual : Answer::kUndecided;
-  }
-
-  // To kAgreeingBits, absolute for large values and relative for small ones.
-  static bool AreClose(const Ball& x, const Ball& y) {
-    Ball rest;
-    acb_sub(rest.get(), x.get(), y.get(), 2 * kAgreeingBits);
-    mag_t difference, size;
-    mag_init(difference);
-    mag_init(size);
-    acb_get_mag(difference, rest.get());
-    acb_get_mag_lower(size, x.get());
-    mag_mul_2exp_si(size, size, -kAgreeingBits);
-    bool zeros = acb_contains_zero(x.get());
-    bool close = mag_cmp_2exp_si(difference, -kAgreeingBits) < 0 && (zeros || mag_cmp(difference, size) <= 0);
-    mag_clear(difference);
-    mag_clear(size);
-    return close;
-  }
-
-  // By turns in (0, 1), (-1, 1), (0, 8) and (-8, 8), a multiple of 2^-32 with all bits drawn.
-  static mpq_class Coordinate(const std::string& symbol, int attempt) {
-    uint64_t h = 0xcbf29ce484222325ULL ^ (static_cast<uint64_t>(attempt + 1) * 0x9e3779b97f4a7c15ULL);
-    for (char c : symbol) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    h ^= h >> 31;
-    h *= 0x94d049bb133111ebULL;
-    h ^= h >> 29;
-    mpz_class numerator(static_cast<unsigned long>((h >> 24) | 1));
-    if (attempt % 2 == 1 && (h & 1) != 0) numerator = -numerator;
-    mpz_class denominator(attempt % 4 < 2 ? 1UL << 40 : 1UL << 37);
-    mpq_class value(numerator, denominator);
-    value.canonicalize();
-    return value;
+  // Agreement counts for nothing.
+  ValueDecision ByDifferingPoint() {
+    ValueDecision decision = ByPoints();
+    return decision.answer == Answer::kDifferent ? decision : ValueDecision{};
   }
 
   const Expression &a_, &b_;
   const EquivalenceOptions& options_;
   Work* work_;
   std::vector<std::string> symbols_;
-  bool unknown_ = false;
+  bool unknown_ = false;  // a symbol in it is no number
 };
 
 }  // namespace

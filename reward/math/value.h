@@ -24,9 +24,6 @@ struct ValueDecision {
 ValueDecision CompareValues(const Expression& a, const Expression& b, const EquivalenceOptions& options,
                             Work& work);
 
-constexpr int kAgreeingPoints = 8;
-constexpr int kAgreeingBits = 256;
-
 // The normal form of every value in it that has one; the rest as read.
 Expression NormalExpression(const Expression& expression);
 
