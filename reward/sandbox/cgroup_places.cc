@@ -74,7 +74,11 @@ CgroupPlaces FindCgroupPlaces(absl::string_view mountinfo, absl::string_view own
   CgroupPlaces places;
   for (const Mount& mount : CgroupMounts(mountinfo)) {
     if (mount.type == "cgroup2") {
-      places.unified = FolderOf(mount, OwnGroup(own_groups, ""));
+      places.unified_mount = mount.point;
+      std::string own = OwnGroup(own_groups, "");
+      // Where an earlier sandbox of this process moved it to make room for groups beside it.
+      if (absl::EndsWith(own, kSupervisorGroup)) own.resize(own.size() - kSupervisorGroup.size());
+      places.unified = FolderOf(mount, own);
       const std::string there = FileText(places.unified + "/cgroup.controllers");
       for (absl::string_view name : absl::StrSplit(there, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
         if (name == "memory") places.controllers[CgroupController::kMemory] = {places.unified, 2};

@@ -34,11 +34,21 @@ TEST_F(CgroupPlacesTest, FindsVersionTwo) {
   const CgroupPlaces places =
       FindCgroupPlaces(Mount("/", "", "cgroup2", "rw,nsdelegate"), "0::/user.slice/mine\n");
   EXPECT_EQ(places.unified, root_ + "/user.slice/mine");
+  EXPECT_EQ(places.unified_mount, root_);
   ASSERT_EQ(places.controllers.size(), 3u);
   for (const auto& [controller, place] : places.controllers) {
     EXPECT_EQ(place.version, 2);
     EXPECT_EQ(place.folder, places.unified);
   }
+}
+
+TEST_F(CgroupPlacesTest, AProcessThatMovedAsideFindsTheGroupItLeft) {
+  Make("/mine/sluice-supervisor", "memory");
+  Make("/mine", "memory pids");
+  const CgroupPlaces places =
+      FindCgroupPlaces(Mount("/", "", "cgroup2", "rw"), "0::/mine/sluice-supervisor\n");
+  EXPECT_EQ(places.unified, root_ + "/mine");
+  EXPECT_EQ(places.controllers.size(), 2u);
 }
 
 TEST_F(CgroupPlacesTest, FindsVersionOneAlsoWhereControllersShareAMount) {

@@ -147,15 +147,19 @@ absl::StatusOr<LockedFolder> MakeLocked(const std::string& base) {
   return absl::UnavailableError(absl::StrCat("no folder of its own in ", base));
 }
 
-// Version 2 gives controllers to children only where the parent itself holds no process.
-absl::Status Delegate(const std::string& folder, const std::string& controllers) {
+// Version 2 gives controllers to the groups below `folder` only where it holds no process itself: this one
+// moves aside, and in a container, whose top this is, every other one with it.
+absl::Status Delegate(const std::string& folder, const std::string& controllers, bool with_all) {
   const std::string control = folder + "/cgroup.subtree_control";
   absl::Status enabled = WriteFile(control, controllers);
   if (enabled.ok() || access((folder + "/cgroup.type").c_str(), F_OK) != 0) return enabled;
-  const std::string leaf = folder + "/sluice-supervisor";
+  const std::string leaf = absl::StrCat(folder, kSupervisorGroup);
   if (mkdir(leaf.c_str(), 0755) != 0 && errno != EEXIST) return enabled;
-  if (absl::Status moved = WriteFile(leaf + "/cgroup.procs", absl::StrCat(getpid())); !moved.ok())
-    return moved;
+  absl::Status moved = WriteFile(leaf + "/cgroup.procs", absl::StrCat(getpid()));
+  if (!moved.ok()) return moved;
+  std::ifstream others(folder + "/cgroup.procs");
+  for (pid_t process; with_all && others >> process;)
+    (void)WriteFile(leaf + "/cgroup.procs", absl::StrCat(process));
   return WriteFile(control, controllers);
 }
 
@@ -189,13 +193,17 @@ std::unique_ptr<ControlGroups> ControlGroups::Create(const CgroupPlaces& places)
     return at->second = folder->path;
   };
   const std::string names = EnabledNames(places);
-  if (!places.unified.empty()) groups->places_.unified = make(places.unified);
-  bool delegated = !groups->places_.unified.empty();
-  if (delegated && !names.empty()) {
-    absl::Status status = Delegate(places.unified, names);
-    if (status.ok()) status = WriteFile(groups->places_.unified + "/cgroup.subtree_control", names);
-    delegated = status.ok();
-    if (!delegated) absl::StrAppend(&groups->why_, groups->why_.empty() ? "" : "; ", status.message());
+  // Version 2: below the own group, or, where that cannot be divided, below the top.
+  bool delegated = false;
+  for (const std::string& base : {places.unified, places.unified_mount}) {
+    if (base.empty() || delegated) continue;
+    absl::Status status =
+        names.empty() ? absl::OkStatus() : Delegate(base, names, base == places.unified_mount);
+    const std::string folder = status.ok() || groups->places_.unified.empty() ? make(base) : "";
+    if (status.ok() && !names.empty()) status = WriteFile(folder + "/cgroup.subtree_control", names);
+    if (!folder.empty()) groups->places_.unified = folder;
+    delegated = !folder.empty() && status.ok();
+    if (!status.ok()) absl::StrAppend(&groups->why_, groups->why_.empty() ? "" : "; ", status.message());
   }
   for (const auto& [controller, place] : places.controllers) {
     if (place.version == 2 && !delegated) continue;

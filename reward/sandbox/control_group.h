@@ -19,6 +19,9 @@ namespace sluice {
 
 enum class CgroupController { kMemory, kPids, kCpu };
 
+// The group into which a process moves that shares its own with the sandbox's.
+inline constexpr absl::string_view kSupervisorGroup = "/sluice-supervisor";
+
 // Where this process may make groups: for each controller that is there, the folder and its version.
 struct CgroupPlaces {
   struct Place {
@@ -26,7 +29,8 @@ struct CgroupPlaces {
     int version = 0;  // 1 or 2
   };
   std::map<CgroupController, Place> controllers;
-  std::string unified;  // version 2's folder, which has cgroup.kill; empty: none
+  std::string unified;        // version 2's folder, which has cgroup.kill; empty: none
+  std::string unified_mount;  // the top of version 2 as seen from here
 };
 
 // From the texts of /proc/self/mountinfo and /proc/self/cgroup; reads cgroup.controllers of version 2's

@@ -210,9 +210,10 @@ void WatchedRun::Finish(const jail::Outcome& outcome) {
   DrainAll();
   result_.wall = MonotonicNow() - setup_.start;
   result_.cpu = std::max(used.cpu - setup_.before.cpu, absl::Microseconds(outcome.cpu_microseconds));
-  result_.peak_memory_bytes = used.peak_memory_bytes > 0
-                                  ? std::max<int64_t>(0, used.peak_memory_bytes - setup_.before.memory_bytes)
-                                  : outcome.peak_kilobytes * 1024;
+  // A peak that the kernel cannot count anew says something only if this run raised it.
+  const bool raised = used.peak_memory_bytes > setup_.before.peak_memory_bytes;
+  result_.peak_memory_bytes =
+      raised ? used.peak_memory_bytes - setup_.before.memory_bytes : outcome.peak_kilobytes * 1024;
   Decide(outcome, used);
   decided_ = true;
 }
