@@ -284,7 +284,9 @@ Polynomial Ring::Power(const Polynomial& base, int64_t exponent) {
   for (size_t k = 1; k < base.size() && terms < 1e9; ++k) {
     terms *= (static_cast<double>(exponent) + static_cast<double>(k)) / static_cast<double>(k);
   }
-  if (base.size() > 1 && terms > kMaxTerms) work_.Exceed("terms");
+  double cost = 45 * terms * static_cast<double>(base.size()) * static_cast<double>(exponent) / 2;
+  if (base.size() > 1 && (terms > kMaxTerms || cost > static_cast<double>(work_.left()) / 8))
+    work_.Exceed("terms");
   Polynomial out = Constant(1);
   for (int64_t i = 0; i < exponent && work_.ok(); ++i) out = Multiply(out, base);
   return out;

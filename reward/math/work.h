@@ -10,7 +10,7 @@ namespace sluice::math {
 class Work {
  public:
   // A unit is about ten nanoseconds.
-  static constexpr int64_t kDefaultUnits = 2'500'000;
+  static constexpr int64_t kDefaultUnits = 1'600'000;
   explicit Work(int64_t units = kDefaultUnits) : left_(units) {}
 
   bool Spend(int64_t units) {
