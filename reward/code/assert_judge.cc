@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "reward/code/harness.h"
+#include "reward/code/message_channel.h"
 #include "reward/code/outcome.h"
 #include "reward/code/together.h"
 #include "reward/quotation.h"
@@ -21,16 +22,6 @@ TypedValue Texts(const std::vector<std::string>& texts) {
   std::vector<TypedValue> items;
   for (const std::string& text : texts) items.push_back(TypedValue::Text(text));
   return TypedValue::List(std::move(items));
-}
-
-bool Says(const TypedValue& message, absl::string_view name, size_t size) {
-  return message.kind == TypedValue::kTuple && message.items.size() >= size && message.items[0].IsText(name);
-}
-
-std::string TextAt(const TypedValue& message, size_t index) {
-  return index < message.items.size() && message.items[index].kind == TypedValue::kText
-             ? message.items[index].text
-             : "";
 }
 
 class AssertJudge {
@@ -177,7 +168,7 @@ class AssertJudge {
 
   static TestResult ExceptionResult(const TypedValue& message, const RunResult& run) {
     const TypedValue& names = message.items[1];
-    std::string name = names.kind == TypedValue::kList ? TextAt(names, 0) : "";
+    std::string name = TextAt(names, 0);
     std::string text = TextAt(message, 3);
     absl::string_view limit = LimitOf(run);
     return MakeResult(limit.empty() ? OutcomeOfException(name, text) : limit,

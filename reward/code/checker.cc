@@ -12,9 +12,9 @@
 namespace sluice {
 namespace {
 
-enum class Answer { kAccepted, kRejected, kRaised, kBroken };
+enum class Answer { kAccepted, kRejected, kFailed };
 struct Checked {
-  Answer answer = Answer::kRaised;
+  Answer answer = Answer::kFailed;
   std::string why;
 };
 
@@ -42,10 +42,10 @@ absl::StatusOr<Checked> Check(const CodeScorerSpec& spec, const std::string& che
   absl::StatusOr<TypedValue> answer = sent.ok() ? run.channel().Receive(deadline) : sent;
   RunResult end = run.Stop();
   if (LimitOf(end) == outcome::kInfrastructure) return absl::InternalError(DescribeEnd(end));
-  if (!answer.ok() || answer->items.size() != 2) return Checked{Answer::kRaised, DescribeEnd(end)};
+  if (!answer.ok() || answer->items.size() != 2) return Checked{Answer::kFailed, DescribeEnd(end)};
   const TypedValue &kind = answer->items[0], &what = answer->items[1];
   if (kind.IsText("checked")) return Checked{what.integer ? Answer::kAccepted : Answer::kRejected, ""};
-  return Checked{kind.IsText("broken") ? Answer::kBroken : Answer::kRaised, what.text};
+  return Checked{Answer::kFailed, what.text};
 }
 
 }  // namespace
@@ -54,14 +54,13 @@ absl::Status RecordChecked(const CodeScorerSpec& spec, const std::string& checke
                            const CheckedOutput& output, JudgeBoxes& boxes, const RunResult& run,
                            JudgedProgram& judged) {
   SLUICE_ASSIGN_OR_RETURN(Checked checked, Check(spec, checker, output, boxes));
-  if (checked.answer == Answer::kRaised) {
+  if (checked.answer == Answer::kFailed) {
     CheckedOutput itself{output.input, output.expected, output.expected};
     SLUICE_ASSIGN_OR_RETURN(Checked sane, Check(spec, checker, itself, boxes));
-    if (sane.answer == Answer::kRaised) checked.answer = Answer::kBroken;
-  }
-  if (checked.answer == Answer::kBroken) {
-    judged.undecided = absl::StrCat("field \"checker\": ", Quotation(checked.why));
-    return absl::OkStatus();
+    if (sane.answer == Answer::kFailed) {
+      judged.undecided = absl::StrCat("field \"checker\": ", Quotation(sane.why));
+      return absl::OkStatus();
+    }
   }
   bool accepted = checked.answer == Answer::kAccepted;
   judged.tests.push_back(MakeResult(accepted ? outcome::kPassed : outcome::kWrongAnswer,

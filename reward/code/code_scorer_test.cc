@@ -108,6 +108,31 @@ TEST(CodeScorer, HacksDoNotPay) {
             VerdictKind::kWrong);
 }
 
+TEST(CodeScorer, ForgedMessagesAreData) {
+  const std::string forge =
+      "import marshal, os\ndef tell(*m):\n  d = marshal.dumps(m, 2)\n  os.write(3, len(d).to_bytes(4, "
+      "'little') + d)\n";
+  const std::string one = R"(["assert LIMIT == 48611"])";
+  for (const char* lie : {
+           "tell('loaded', {'LIMIT': ('from', 'unittest.mock', 'ANY')})",
+           "tell('loaded', {'LIMIT': ('module', 'this')})",
+           "tell('loaded', {'LIMIT': ('value',)})\ntell('value', True, (..., 'type', 'exec'), False, None)",
+           "tell('loaded', {'LIMIT': 3})",
+           "tell('loaded', 5)",
+           "tell('loaded', {'LIMIT': ('exception', [3])})",
+           "tell('loaded', {'LIMIT': ('value',)})\ntell('raise', ['\\0'], 3, None)",
+           "tell('end', 0, 'passed', '')",
+           "tell('loaded', {'LIMIT': ('value',)})\ntell('value', True, (..., 'iterator', 5), False, None)",
+           "os.write(3, b'\\xff\\xff\\xff\\xff')",
+           "os.write(3, b'\\1\\0\\0\\0c')",
+       }) {
+    ItemJudgement judged = Assert(forge + lie + "\n", one);
+    EXPECT_EQ(judged.kind, VerdictKind::kWrong) << lie << "\n" << judged.detail;
+  }
+  // The process of the tests is none the worse for it.
+  EXPECT_EQ(Assert("LIMIT = 48611", one).kind, VerdictKind::kCorrect);
+}
+
 TEST(CodeScorer, AssertsMayUseMoreThanPlainCalls) {
   auto passes = [](const std::string& program, const std::string& test, const std::string& setup = "") {
     ItemJudgement judged = Assert(program, nlohmann::json::array({test}).dump(), setup);
@@ -252,6 +277,9 @@ TEST(CodeScorer, CheckersDecide) {
       "sys.exit(0 if sum(map(int, a)) == n else 1)";
   EXPECT_EQ(check(program, "print(5, 5)").kind, VerdictKind::kCorrect);
   EXPECT_EQ(check(program, "print(5)").kind, VerdictKind::kWrong);
+  // It accepts the expected output, so what it makes of another one is the program's doing.
+  EXPECT_EQ(check("def check(i, e, a):\n  if a != e: raise KeyError(a)\n  return True", "print(5)").kind,
+            VerdictKind::kWrong);
   EXPECT_EQ(check("def check(:", "print(5)").kind, VerdictKind::kUndecided);
   EXPECT_EQ(check("def check(i, e, a): raise KeyError(1)", "print(5)").kind, VerdictKind::kUndecided);
 }
@@ -278,6 +306,17 @@ TEST(CodeScorer, RowsThatCannotBeReadAreUndecided) {
   CodeScorerSpec few = Spec(CodeTests::kAsserts);
   few.max_tests = 1;
   EXPECT_THAT(detail(few, {{"tests", R"(["assert 1", "assert 1"])"}}), HasSubstr("max_tests is 1"));
+}
+
+TEST(CodeScorer, ProgramsCannotChooseToBeUndecided) {
+  const std::string one = R"(["assert f(2) == 4"])";
+  EXPECT_EQ(Assert("def f(x): raise ImportError('no')", one, "y = f(1)").kind, VerdictKind::kWrong);
+  EXPECT_EQ(Assert("import nowhere\ndef f(x): return 4", one).kind, VerdictKind::kWrong);
+  EXPECT_EQ(Assert("def f(x): raise SyntaxError('bad', (1, 2, 3, 4))", one).kind, VerdictKind::kWrong);
+  EXPECT_EQ(Assert("def f(x): return 4", one, "import nowhere").kind, VerdictKind::kUndecided);
+  std::string deep = "def f(x):\n  a = []\n  for _ in range(100000): a = [a]\n  return a";
+  EXPECT_EQ(Assert(deep, one).kind, VerdictKind::kWrong);
+  EXPECT_EQ(Assert("def f(x): return list(range(3000000))", one).kind, VerdictKind::kWrong);
 }
 
 TEST(CodeScorer, HumanEvalHelpersAreThePromptsOwn) {

@@ -26,9 +26,14 @@ std::vector<std::string> FixedFlags() {
   return {"-std=c++17", "-O2", "-pipe", "-w", "-fdiagnostics-color=never", "-fmax-errors=5"};
 }
 
+// The compiler only computes: what takes much longer by the clock than its processor time waits for the
+// machine.
+constexpr absl::Duration kCompileCpu = absl::Seconds(30), kCompileWall = absl::Minutes(3);
+
 SandboxLimits CompileLimits() {
   SandboxLimits limits;
-  limits.wall = limits.cpu = absl::Seconds(30);
+  limits.cpu = kCompileCpu;
+  limits.wall = kCompileWall;
   limits.memory_bytes = int64_t{2} << 30;
   limits.output_bytes = int64_t{1} << 20;
   limits.file_bytes = int64_t{1} << 30;
@@ -43,6 +48,10 @@ absl::StatusOr<RunResult> RunCompiler(SandboxBox& box, std::vector<std::string> 
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<SandboxRun> run, box.Start(request));
   RunResult result = run->Wait();
   if (LimitOf(result) == outcome::kInfrastructure) return absl::InternalError(DescribeEnd(result));
+  if (result.end == RunEnd::kTimeLimit && result.cpu < 0.9 * kCompileCpu) {
+    return absl::InternalError(absl::StrCat("compiling got ", absl::FormatDuration(result.cpu),
+                                            " of processor time in ", absl::FormatDuration(result.wall)));
+  }
   return result;
 }
 

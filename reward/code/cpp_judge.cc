@@ -62,7 +62,7 @@ absl::StatusOr<TestResult> RunProving(const CodeScorerSpec& spec, const std::str
 // The first reading of the completion that compiles with the tests.
 absl::StatusOr<CompiledCpp> CompileContinuation(const CppContinuation& program, CodeRunner& runner,
                                                 const JudgeLimits& limits, std::string& row_error) {
-  CppSource tests{program.tests, {"-Wno-all"}, {}, true};
+  CppSource tests{program.tests, {}, {}, true};
   SLUICE_ASSIGN_OR_RETURN(CompiledCpp object, runner.compiler().Compile(tests, limits));
   if (!object.error.empty()) {
     row_error = absl::StrCat("field \"tests\" does not compile: ", Quotation(object.error));

@@ -8,17 +8,12 @@
 #include "reward/code/checker.h"
 #include "reward/code/comparison.h"
 #include "reward/code/harness.h"
+#include "reward/code/message_channel.h"
 #include "reward/code/outcome.h"
 #include "reward/quotation.h"
 
 namespace sluice {
 namespace {
-
-bool Says(const TypedValue& message, absl::string_view name, size_t size) {
-  return message.kind == TypedValue::kTuple && message.items.size() >= size && message.items[0].IsText(name);
-}
-
-std::string TextOf(const TypedValue& value) { return value.kind == TypedValue::kText ? value.text : ""; }
 
 // The message's value, with what stands for types of the standard library read as the built-in ones that they
 // equal in Python.
@@ -46,8 +41,8 @@ TypedValue Unwrapped(const TypedValue& value) {
 // An answer of the candidate's process that is an exception.
 TestResult ExceptionResult(const TypedValue& answer, absl::string_view when, const RunResult& run) {
   const TypedValue& names = answer.items[1];
-  std::string name = names.kind == TypedValue::kList && !names.items.empty() ? TextOf(names.items[0]) : "";
-  std::string text = TextOf(answer.items[3]);
+  std::string name = TextAt(names, 0);
+  std::string text = TextAt(answer, 3);
   return MakeResult(OutcomeOfException(name, text),
                     absl::StrCat(when, Quotation(absl::StrCat(name, ": ", text))), run);
 }
@@ -87,8 +82,7 @@ class FunctionJudge {
                       const RunResult& run) {
     size_t count = tests_.cases.size();
     if (answer.ok() && Says(*answer, "broken", 2)) {
-      FillResults(count, MakeResult(outcome::kCompileError, Quotation(TextOf(answer->items[1])), run),
-                  judged_);
+      FillResults(count, MakeResult(outcome::kCompileError, Quotation(TextAt(*answer, 1)), run), judged_);
     } else if (!LimitOf(run).empty()) {
       judged_.tests.push_back(MakeResult(LimitOf(run), DescribeEnd(run), run));
     } else if (!answer.ok()) {

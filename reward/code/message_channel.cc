@@ -34,6 +34,16 @@ bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == E
 
 }  // namespace
 
+bool Says(const TypedValue& message, absl::string_view name, size_t parts) {
+  return message.kind == TypedValue::kTuple && message.items.size() >= parts && parts > 0 &&
+         message.items[0].IsText(name);
+}
+
+std::string TextAt(const TypedValue& message, size_t index) {
+  bool there = index < message.items.size() && message.items[index].kind == TypedValue::kText;
+  return there ? message.items[index].text : "";
+}
+
 absl::Status MessageChannel::Send(const TypedValue& message, absl::Time deadline) {
   std::string bytes(kHeaderBytes, '\0');
   bytes += EncodeTypedValue(message);

@@ -11,6 +11,11 @@
 
 namespace sluice {
 
+// Whether a message is a tuple of at least so many parts, the first of which is this name.
+bool Says(const TypedValue& message, absl::string_view name, size_t parts);
+// A part of a message; empty where it is not there or no text.
+std::string TextAt(const TypedValue& message, size_t index);
+
 class MessageChannel {
  public:
   // `fd`: a non-blocking stream socket, borrowed. Longer messages are refused before they are read.

@@ -8,6 +8,7 @@
 #include "core/base/hash.h"
 #include "core/base/status.h"
 #include "reward/code/harness.h"
+#include "reward/code/message_channel.h"
 #include "reward/code/outcome.h"
 #include "reward/code/secret.h"
 #include "reward/quotation.h"
@@ -23,14 +24,8 @@ TypedValue Order(const TogetherTest& test, const std::string& key) {
                             TypedValue::Text(test.prompt), TypedValue::Text(test.entry_point)});
 }
 
-std::string TextAt(const TypedValue& message, size_t index) {
-  return index < message.items.size() && message.items[index].kind == TypedValue::kText
-             ? message.items[index].text
-             : "";
-}
-
 bool Proves(const TypedValue& message, const std::string& key) {
-  return TextAt(message, 0) == "proof" && message.items.size() == 2 &&
+  return Says(message, "proof", 2) &&
          absl::BytesToHexString(message.items[1].text) == Sha256Hex(key + "passed");
 }
 
