@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kFirstPrecision = 64;
 
-Sign SignOf(const Ball& ball) {
-  if (!acb_is_finite(ball.get()) || acb_contains_zero(ball.get())) return Sign::kUnknown;
-  if (!ball.IsReal()) return arb_contains_zero(ball.imag()) ? Sign::kNonzero : Sign::kNotReal;
-  return arb_is_positive(ball.real()) ? Sign::kPositive : Sign::kNegative;
+RealSign SignOf(const Ball& ball) {
+  if (!acb_is_finite(ball.get()) || acb_contains_zero(ball.get())) return RealSign::kUnknown;
+  if (!ball.IsReal()) return arb_contains_zero(ball.imag()) ? RealSign::kNonzero : RealSign::kNotReal;
+  return arb_is_positive(ball.real()) ? RealSign::kPositive : RealSign::kNegative;
 }
 
 // Whether |ball| < 2^-bits.
@@ -30,20 +30,20 @@ bool IsBelow(const Ball& ball, double bits) {
 
 }  // namespace
 
-Sign SignOf(const Expression& constant, int max_precision_bits, Work& work) {
+RealSign SignOf(const Expression& constant, int max_precision_bits, Work& work) {
   std::optional<double> bound;
   for (int precision = kFirstPrecision;;) {
     Ball ball;
     BallState state = EvaluateBall(constant, {.precision = precision}, work, ball);
-    if (state == BallState::kUndefined) return Sign::kUndefined;
-    if (state == BallState::kUnknown) return Sign::kUnknown;
-    if (Sign sign = SignOf(ball); sign != Sign::kUnknown) return sign;
-    if (acb_is_zero(ball.get())) return Sign::kZero;
+    if (state == BallState::kUndefined) return RealSign::kUndefined;
+    if (state == BallState::kUnknown) return RealSign::kUnknown;
+    if (RealSign sign = SignOf(ball); sign != RealSign::kUnknown) return sign;
+    if (acb_is_zero(ball.get())) return RealSign::kZero;
     if (precision == kFirstPrecision) bound = ZeroBoundBits(constant, work);
     if (bound && *bound < max_precision_bits && acb_is_finite(ball.get()) && IsBelow(ball, *bound)) {
-      return Sign::kZero;
+      return RealSign::kZero;
     }
-    if (precision >= max_precision_bits || !work.ok()) return Sign::kUnknown;
+    if (precision >= max_precision_bits || !work.ok()) return RealSign::kUnknown;
     bool near = bound && *bound<max_precision_bits&& * bound> precision;
     precision = near ? static_cast<int>(*bound) + kFirstPrecision : precision * 4;
     precision = std::min(precision, max_precision_bits);

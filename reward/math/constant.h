@@ -9,7 +9,7 @@
 
 namespace sluice::math {
 
-enum class Sign {
+enum class RealSign {
   kNegative,
   kZero,  // proved
   kPositive,
@@ -19,7 +19,7 @@ enum class Sign {
   kUnknown,  // not separated from zero at full precision and no proof, no closed constant, or past a limit
 };
 
-Sign SignOf(const Expression& constant, int max_precision_bits, Work& work);
+RealSign SignOf(const Expression& constant, int max_precision_bits, Work& work);
 
 // Whether a symbol of that name is a number, known or not: "x", "pi"; not "infinity", "...", "set Z".
 bool StandsForANumber(const std::string& name);

@@ -22,25 +22,25 @@ TEST(SignTest, HiddenZerosAreProvedWithinThePrecisionTheirBoundAsksFor) {
     std::optional<double> bits = ZeroBoundBits(HiddenZero(a, 11), work);
     ASSERT_TRUE(bits.has_value());
     EXPECT_LT(*bits, 1000);
-    EXPECT_EQ(SignOf(HiddenZero(a, 11), 4096, work), Sign::kZero);
-    EXPECT_EQ(SignOf(HiddenZero(a, 11), 8, work), Sign::kUnknown) << "8 bits are less than the bound";
+    EXPECT_EQ(SignOf(HiddenZero(a, 11), 4096, work), RealSign::kZero);
+    EXPECT_EQ(SignOf(HiddenZero(a, 11), 8, work), RealSign::kUnknown) << "8 bits are less than the bound";
   }
 }
 
 TEST(SignTest, TinyDifferencesAreSeparated) {
   Work work;
   Expression tiny = NodeOf(Kind::kPower, NumberOf(10), NumberOf(-300));
-  EXPECT_EQ(SignOf(Sum(HiddenZero(2, 3), tiny), 4096, work), Sign::kPositive);
-  EXPECT_EQ(SignOf(Sum(HiddenZero(2, 3), Negated(tiny)), 4096, work), Sign::kNegative);
+  EXPECT_EQ(SignOf(Sum(HiddenZero(2, 3), tiny), 4096, work), RealSign::kPositive);
+  EXPECT_EQ(SignOf(Sum(HiddenZero(2, 3), Negated(tiny)), 4096, work), RealSign::kNegative);
 }
 
 TEST(SignTest, WhatIsNoRealConstantSaysSo) {
   Work work;
-  EXPECT_EQ(SignOf(SymbolOf("x"), 256, work), Sign::kUnknown);
-  EXPECT_EQ(SignOf(SymbolOf("infinity"), 256, work), Sign::kUnknown);
-  EXPECT_EQ(SignOf(SymbolOf("i"), 256, work), Sign::kNotReal);
-  EXPECT_EQ(SignOf(Inverted(NumberOf(0)), 256, work), Sign::kUndefined);
-  EXPECT_EQ(SignOf(Difference(SymbolOf("pi"), NumberOf(mpq_class(22, 7))), 256, work), Sign::kNegative);
+  EXPECT_EQ(SignOf(SymbolOf("x"), 256, work), RealSign::kUnknown);
+  EXPECT_EQ(SignOf(SymbolOf("infinity"), 256, work), RealSign::kUnknown);
+  EXPECT_EQ(SignOf(SymbolOf("i"), 256, work), RealSign::kNotReal);
+  EXPECT_EQ(SignOf(Inverted(NumberOf(0)), 256, work), RealSign::kUndefined);
+  EXPECT_EQ(SignOf(Difference(SymbolOf("pi"), NumberOf(mpq_class(22, 7))), 256, work), RealSign::kNegative);
 }
 
 TEST(SignTest, NoProofWithoutABound) {
@@ -49,12 +49,12 @@ TEST(SignTest, NoProofWithoutABound) {
       Difference(Sum(Applied("ln", NumberOf(2)), Applied("ln", NumberOf(3))), Applied("ln", NumberOf(6)));
   Work work;
   EXPECT_FALSE(ZeroBoundBits(sum, work).has_value());
-  EXPECT_EQ(SignOf(sum, 4096, work), Sign::kUnknown);
+  EXPECT_EQ(SignOf(sum, 4096, work), RealSign::kUnknown);
 }
 
 TEST(SignTest, SpentWorkProvesNothing) {
   Work work(100);
-  EXPECT_EQ(SignOf(HiddenZero(2, 3), 4096, work), Sign::kUnknown);
+  EXPECT_EQ(SignOf(HiddenZero(2, 3), 4096, work), RealSign::kUnknown);
   EXPECT_STREQ(work.limit(), "work");
 }
 

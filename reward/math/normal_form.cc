@@ -204,15 +204,15 @@ class Normalizer {
   }
 
   // Of a closed real value.
-  Sign SignOfFraction(const Fraction& f) {
-    if (!ring_.IsClosed(f)) return Sign::kUnknown;
-    Sign above = SignOf(ring_, f.numerator);
-    if (IsOne(f.denominator) || above == Sign::kZero) return above;
-    Sign below = SignOf(ring_, f.denominator);
-    bool known = (above == Sign::kPositive || above == Sign::kNegative) &&
-                 (below == Sign::kPositive || below == Sign::kNegative);
-    if (!known) return Sign::kUnknown;
-    return above == below ? Sign::kPositive : Sign::kNegative;
+  RealSign SignOfFraction(const Fraction& f) {
+    if (!ring_.IsClosed(f)) return RealSign::kUnknown;
+    RealSign above = SignOf(ring_, f.numerator);
+    if (IsOne(f.denominator) || above == RealSign::kZero) return above;
+    RealSign below = SignOf(ring_, f.denominator);
+    bool known = (above == RealSign::kPositive || above == RealSign::kNegative) &&
+                 (below == RealSign::kPositive || below == RealSign::kNegative);
+    if (!known) return RealSign::kUnknown;
+    return above == below ? RealSign::kPositive : RealSign::kNegative;
   }
 
   Maybe Exp(const Fraction& x) { return Exponential(ring_, x); }
@@ -292,7 +292,8 @@ class Normalizer {
       mpq_class candidate(static_cast<long>(std::round(scaled)), denominator);
       candidate.canonicalize();
       Expression angle = NodeOf(Kind::kProduct, NumberOf(candidate), SymbolOf("pi"));
-      bool proved = math::SignOf(Difference(Applied(inverse, angle), argument), 1024, work_) == Sign::kZero;
+      bool proved =
+          math::SignOf(Difference(Applied(inverse, angle), argument), 1024, work_) == RealSign::kZero;
       return proved ? std::optional<mpq_class>(candidate) : std::nullopt;
     }
     return std::nullopt;
@@ -342,10 +343,10 @@ class Normalizer {
     return out ? out : Opaque("conjugate", {x});
   }
   Maybe Abs(const Fraction& x) {
-    Sign sign = SignOfFraction(x);
-    if (sign == Sign::kZero) return Constant(0);
-    if (sign == Sign::kPositive) return x;
-    if (sign == Sign::kNegative) return ring_.Negate(x);
+    RealSign sign = SignOfFraction(x);
+    if (sign == RealSign::kZero) return Constant(0);
+    if (sign == RealSign::kPositive) return x;
+    if (sign == RealSign::kNegative) return ring_.Negate(x);
     Maybe conjugate = ConjugateOf(x);
     if (!conjugate) return Opaque("abs", {x});
     return Raise(ring_, Times(x, *conjugate), {1, 2});
@@ -361,9 +362,10 @@ class Normalizer {
     return Times(Times(Minus(*conjugate, x), Imaginary()), Constant(mpq_class(1, 2)));
   }
   Maybe Sgn(const Fraction& x) {
-    Sign sign = SignOfFraction(x);
-    if (sign == Sign::kZero) return Constant(0);
-    if (sign == Sign::kPositive || sign == Sign::kNegative) return Constant(sign == Sign::kPositive ? 1 : -1);
+    RealSign sign = SignOfFraction(x);
+    if (sign == RealSign::kZero) return Constant(0);
+    if (sign == RealSign::kPositive || sign == RealSign::kNegative)
+      return Constant(sign == RealSign::kPositive ? 1 : -1);
     return Opaque("sgn", {x});
   }
 

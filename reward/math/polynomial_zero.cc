@@ -108,10 +108,10 @@ bool IsZeroOfLogarithms(Ring& ring, const Polynomial& p, int bits) {
     } else {
       return false;
     }
-    if (SignOf(argument, bits, ring.work()) != Sign::kPositive) return false;
+    if (SignOf(argument, bits, ring.work()) != RealSign::kPositive) return false;
     product = TimesPower(std::move(product), std::move(argument), t.coefficient * *scale);
   }
-  return SignOf(Difference(std::move(product), NumberOf(1)), bits, ring.work()) == Sign::kZero;
+  return SignOf(Difference(std::move(product), NumberOf(1)), bits, ring.work()) == RealSign::kZero;
 }
 
 // cosine + i sine of the angle, but for a positive factor; `turn` is 1 or -1, for the conjugate.
@@ -150,7 +150,7 @@ bool IsZeroOfAngles(Ring& ring, const Polynomial& p, int bits) {
     }
   }
   Expression imaginary = Difference(std::move(products[0]), std::move(products[1]));
-  return SignOf(imaginary, bits, ring.work()) == Sign::kZero;
+  return SignOf(imaginary, bits, ring.work()) == RealSign::kZero;
 }
 
 ZeroDecision DecideClosed(Ring& ring, const Polynomial& p, int bits) {
@@ -158,22 +158,22 @@ ZeroDecision DecideClosed(Ring& ring, const Polynomial& p, int bits) {
   if (IsIndependent(ring, p)) return {Zeroness::kNonzero, "normal form"};
   constexpr int kLowPrecision = 256;
   Expression value = ring.ToExpression(p);
-  Sign sign = SignOf(value, std::min(bits, kLowPrecision), ring.work());
-  if (sign == Sign::kZero) return {Zeroness::kZero, "algebraic"};
-  if (sign != Sign::kUnknown && sign != Sign::kUndefined) return {Zeroness::kNonzero, "ball"};
+  RealSign sign = SignOf(value, std::min(bits, kLowPrecision), ring.work());
+  if (sign == RealSign::kZero) return {Zeroness::kZero, "algebraic"};
+  if (sign != RealSign::kUnknown && sign != RealSign::kUndefined) return {Zeroness::kNonzero, "ball"};
   Grouped groups = GroupBy(ring, p, IsTranscendental);
   bool zero = groups.size() > 1 || !groups.begin()->first.empty();
   for (const auto& [transcendental, coefficient] : groups) {
     if (!zero || !ring.work().ok()) break;
-    zero = SignOf(ring.ToExpression(coefficient), bits, ring.work()) == Sign::kZero;
+    zero = SignOf(ring.ToExpression(coefficient), bits, ring.work()) == RealSign::kZero;
   }
   if (!ring.work().ok()) return {};  // what broke off proves nothing
   if (zero) return {Zeroness::kZero, "algebraic"};
   if (IsZeroOfLogarithms(ring, p, bits)) return {Zeroness::kZero, "logarithms"};
-  if (sign == Sign::kUnknown && IsZeroOfAngles(ring, p, bits)) return {Zeroness::kZero, "angles"};
+  if (sign == RealSign::kUnknown && IsZeroOfAngles(ring, p, bits)) return {Zeroness::kZero, "angles"};
   sign = SignOf(value, bits, ring.work());
-  if (sign == Sign::kZero) return {Zeroness::kZero, "algebraic"};
-  if (sign != Sign::kUnknown && sign != Sign::kUndefined) return {Zeroness::kNonzero, "ball"};
+  if (sign == RealSign::kZero) return {Zeroness::kZero, "algebraic"};
+  if (sign != RealSign::kUnknown && sign != RealSign::kUndefined) return {Zeroness::kNonzero, "ball"};
   return {};
 }
 

@@ -152,15 +152,15 @@ Maybe RaisePrimitive(Ring& ring, Polynomial p, Exponent e) {
   bool positive = false;
   if (ring.IsClosed(p)) {
     switch (SignOf(ring, p)) {
-      case Sign::kZero:
+      case RealSign::kZero:
         if (e.num < 0) return std::nullopt;
         return Ring::Whole({});
-      case Sign::kUndefined:
+      case RealSign::kUndefined:
         return std::nullopt;
-      case Sign::kPositive:
+      case RealSign::kPositive:
         positive = true;
         break;
-      case Sign::kNegative:
+      case RealSign::kNegative:
         positive = true;
         p = Ring::Scaled(std::move(p), -1);
         sign = IsOdd(e) ? Ring::Constant(e.num % 2 == 0 ? 1 : -1) : ring.MinusOneTo(e);
@@ -205,12 +205,12 @@ Maybe RaiseQuotient(Ring& ring, const Fraction& f, Exponent e) {
 
 }  // namespace
 
-Sign SignOf(Ring& ring, const Polynomial& p) {
-  if (p.empty()) return Sign::kZero;
+RealSign SignOf(Ring& ring, const Polynomial& p) {
+  if (p.empty()) return RealSign::kZero;
   bool plain = std::all_of(p.begin(), p.end(), [&](const Term& t) {
     return ring.IsPositive(t.monomial) && (t.coefficient > 0) == (p[0].coefficient > 0);
   });
-  if (plain) return p[0].coefficient > 0 ? Sign::kPositive : Sign::kNegative;
+  if (plain) return p[0].coefficient > 0 ? RealSign::kPositive : RealSign::kNegative;
   return SignOf(ring.ToExpression(p), kSignPrecision, ring.work());
 }
 
@@ -221,12 +221,12 @@ Maybe Raise(Ring& ring, const Fraction& f, Exponent exponent) {
   }
   if (IsOne(f.denominator)) return RaisePolynomial(ring, f.numerator, exponent);
   if (!ring.IsClosed(f.denominator)) return RaiseQuotient(ring, f, exponent);
-  Sign sign = SignOf(ring, f.denominator);
-  if (sign == Sign::kZero || sign == Sign::kUndefined) return std::nullopt;
-  if (sign != Sign::kPositive && sign != Sign::kNegative) {
+  RealSign sign = SignOf(ring, f.denominator);
+  if (sign == RealSign::kZero || sign == RealSign::kUndefined) return std::nullopt;
+  if (sign != RealSign::kPositive && sign != RealSign::kNegative) {
     return Opaque(ring, "power", {f, Ring::Whole(Ring::Constant(mpq_class(exponent.num, exponent.den)))});
   }
-  mpq_class one = sign == Sign::kPositive ? 1 : -1;
+  mpq_class one = sign == RealSign::kPositive ? 1 : -1;
   Maybe above = RaisePolynomial(ring, Ring::Scaled(f.numerator, one), exponent);
   Maybe below = RaisePolynomial(ring, Ring::Scaled(f.denominator, one), exponent);
   if (!above || !below || below->numerator.empty()) return std::nullopt;
@@ -296,9 +296,9 @@ Maybe LogarithmOfPolynomial(Ring& ring, Polynomial p) {
   if (p.size() == 1) return LogarithmOfTerm(ring, p[0]);
   Term content = TakeContent(ring, p);
   if (ring.IsClosed(p)) {
-    Sign sign = SignOf(ring, p);
-    if (sign == Sign::kZero || sign == Sign::kUndefined) return std::nullopt;
-    if (sign == Sign::kNegative) {
+    RealSign sign = SignOf(ring, p);
+    if (sign == RealSign::kZero || sign == RealSign::kUndefined) return std::nullopt;
+    if (sign == RealSign::kNegative) {
       content.coefficient = -content.coefficient;
       p = Ring::Scaled(std::move(p), -1);
     }
@@ -362,7 +362,7 @@ Maybe Logarithm(Ring& ring, const Fraction& f) {
   if (f.numerator.empty()) return std::nullopt;
   if (IsOne(f.denominator)) return LogarithmOfPolynomial(ring, f.numerator);
   Polynomial above = f.numerator, below = f.denominator;
-  if (ring.IsClosed(below) && SignOf(ring, below) == Sign::kNegative) {
+  if (ring.IsClosed(below) && SignOf(ring, below) == RealSign::kNegative) {
     above = Ring::Scaled(std::move(above), -1);
     below = Ring::Scaled(std::move(below), -1);
   }

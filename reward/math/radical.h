@@ -10,7 +10,7 @@
 namespace sluice::math {
 
 // Of a closed polynomial.
-Sign SignOf(Ring& ring, const Polynomial& p);
+RealSign SignOf(Ring& ring, const Polynomial& p);
 
 // f^exponent. Of negative numbers the real root for odd denominators, else the principal one. Free variables
 // are real; the value is right wherever all parts are defined in the reals.

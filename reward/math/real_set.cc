@@ -37,9 +37,9 @@ class RealSetBuilder {
     if (same.answer == Answer::kEqual) return 0;
     if (same.answer == Answer::kUndecided) return std::nullopt;
     switch (SignOf(Difference(a.value, b.value), options_.max_precision_bits, work_)) {
-      case Sign::kNegative:
+      case RealSign::kNegative:
         return -1;
-      case Sign::kPositive:
+      case RealSign::kPositive:
         return 1;
       default:
         return std::nullopt;
@@ -213,10 +213,10 @@ class RealSetBuilder {
       part = ring.Add(part, Polynomial{std::move(t)});
     }
     if (slope.empty()) return std::nullopt;
-    Sign sign = SignOf(ring.ToExpression(slope), options_.max_precision_bits, work_);
-    if (sign != Sign::kPositive && sign != Sign::kNegative) return std::nullopt;
+    RealSign sign = SignOf(ring.ToExpression(slope), options_.max_precision_bits, work_);
+    if (sign != RealSign::kPositive && sign != RealSign::kNegative) return std::nullopt;
     Fraction root = ring.Divide(Ring::Scaled(std::move(offset), -1), std::move(slope));
-    return HalfLine(ring.ToExpression(root), relation, sign == Sign::kPositive);
+    return HalfLine(ring.ToExpression(root), relation, sign == RealSign::kPositive);
   }
 
   // What is on that side of `at`.

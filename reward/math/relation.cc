@@ -125,9 +125,9 @@ ValueDecision AreProportional(Ring& ring, const Polynomial& p, const Polynomial&
   if (!ring.work().ok() || zero.zeroness == Zeroness::kUnknown) return {};
   if (zero.zeroness == Zeroness::kNonzero) return {Answer::kDifferent, "relation"};
   if (!positive) return {Answer::kEqual, "relation"};
-  Sign sign = SignOf(ring.ToExpression(ring.Multiply(a, b)), bits, ring.work());
-  if (sign != Sign::kPositive && sign != Sign::kNegative) return {};
-  return {sign == Sign::kPositive ? Answer::kEqual : Answer::kDifferent, "relation"};
+  RealSign sign = SignOf(ring.ToExpression(ring.Multiply(a, b)), bits, ring.work());
+  if (sign != RealSign::kPositive && sign != RealSign::kNegative) return {};
+  return {sign == RealSign::kPositive ? Answer::kEqual : Answer::kDifferent, "relation"};
 }
 
 // "a > b" as "b < a".

@@ -117,12 +117,12 @@ class Comparison {
   ValueDecision BySign() {
     if (!closed()) return {};
     switch (SignOf(Difference(a_, b_), options_.max_precision_bits, *work_)) {
-      case Sign::kZero:
+      case RealSign::kZero:
         return Decided(true, "algebraic");
-      case Sign::kNegative:
-      case Sign::kPositive:
-      case Sign::kNotReal:
-      case Sign::kNonzero:
+      case RealSign::kNegative:
+      case RealSign::kPositive:
+      case RealSign::kNotReal:
+      case RealSign::kNonzero:
         return Decided(false, "ball");
       default:
         return {};
