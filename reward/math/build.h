@@ -121,7 +121,9 @@ inline bool SameTree(const Expression& a, const Expression& b) {
 
 // Infinite in sign or not.
 inline bool IsInfinite(const Expression& e) {
-  if (e.kind == Kind::kProduct && e.args.size() == 2) return IsSymbol(e.args[1], "infinity");
+  if (e.kind == Kind::kProduct && e.args.size() == 2) {
+    return IsNumber(e.args[0]) && *e.args[0].number != 0 && IsSymbol(e.args[1], "infinity");
+  }
   return IsSymbol(e, "infinity");
 }
 

@@ -162,6 +162,14 @@ TEST(EquivalenceTest, WordsAndChoices) {
           {"\\text{June 20}", "20 June", true}});
 }
 
+TEST(EquivalenceTest, InfinityIsNoNumber) {
+  Expect({{"\\infty", "+\\infty", true},
+          {"\\infty", "-\\infty", false},
+          {"5", "\\infty", false},
+          {"5", "x\\infty", false},
+          {"(0,\\infty)", "(0,x\\infty)", false}});
+}
+
 TEST(EquivalenceTest, AuditorTakesNoLeniency) {
   EquivalenceOptions strict;
   strict.strict = true;
