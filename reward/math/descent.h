@@ -41,7 +41,7 @@ class Descent {
     std::string unit;
   };
 
-  // descent.cc: tokens, lists, statements, sums, terms.
+  // descent.cc: tokens, lists, statements, sets.
   const Token& Peek(size_t ahead = 0) const {
     return tokens_[index_ + ahead < tokens_.size() ? index_ + ahead : tokens_.size() - 1];
   }
@@ -77,6 +77,8 @@ class Descent {
   bool IsUnionLetter() const;
   static Expression AsSet(Expression e);
   bool Ratio(Expression* out);
+
+  // descent_terms.cc: sums, terms, factors and what stands behind them.
   bool Sum(Expression* out);
   bool SumTail(std::vector<Expression>& terms);
   bool Signs();
@@ -105,13 +107,16 @@ class Descent {
   bool MixedTail(Expression* whole, const Token& literal);
   bool InBase(Expression* number, const Token& literal);
   bool EllipsisAfter(const Token& literal, mpq_class* value);
-  // `alone`: not the argument of a command, so that it may be a set.
-  bool Group(Expression* out, bool alone = false);
   bool Argument(Expression* out);
   bool Fraction(Expression* out);
   bool Root(Expression* out, bool cube);
   bool Binomial(Expression* out);
   bool Choices(Expression* out);
+  bool Accent(Expression* out);
+
+  // descent_brackets.cc: groups, sets, intervals, matrices.
+  // `alone`: not the argument of a command, so that it may be a set.
+  bool Group(Expression* out, bool alone = false);
   bool Paren(Expression* out);
   bool OpenedLeft(Expression* out);
   bool Bracket(Expression* out);
@@ -123,10 +128,9 @@ class Descent {
   bool Environment(Expression* out);
   bool Cells(std::vector<Expression>* cells, int* columns);
   bool Cases(Expression* out);
-  bool Accent(Expression* out);
   static Expression PairOf(std::vector<Expression> items, bool closed_left, bool closed_right);
 
-  // descent_words.cc: letters, functions, number words, units.
+  // descent_words.cc: letters, functions, number words.
   bool Letters(Expression* out);
   bool TextWord(Expression* out);
   bool Spelled(TokenKind kind, absl::string_view text, Expression* out);
@@ -143,6 +147,8 @@ class Descent {
   bool NumberWords(Expression* out);
   bool StartsNumberWords() const;
   bool TryScale(Expression* number);
+
+  // descent_units.cc: units.
   // Takes what follows a value as its unit, if it is one. False only on failure.
   bool Unit(const std::vector<Expression>& factors);
   bool StartsUnit(const std::vector<Expression>& factors);

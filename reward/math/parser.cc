@@ -180,7 +180,7 @@ class Reader {
   absl::Status ReadNamed(TokenSpan tokens) {
     size_t count = readings_.size(), at = 0;
     while (tokens[at].kind == TokenKind::kLetters || tokens[at].kind == TokenKind::kPeriod) ++at;
-    if (at == 0) return AfterArrow(tokens);
+    if (at == 0 || FindSpelled(tokens[0].text)) return AfterArrow(tokens);
     string_view verb = tokens[at - 1].text;
     bool stated = at > 1 && (verb == "is" || verb == "are" || verb == "equals" || verb == "was");
     bool given = tokens[at].kind == TokenKind::kEqual || tokens[at].kind == TokenKind::kColon ||

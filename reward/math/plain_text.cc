@@ -29,7 +29,8 @@ Expression TextOf(absl::Span<const Token> tokens, string_view source) {
       continue;
     }
     if (token.kind == TokenKind::kPeriod && last == TokenKind::kLetters) continue;
-    bool apart = token.space_before && IsWordLike(last) && IsWordLike(token.kind);
+    bool number_before = last == TokenKind::kNumber && token.kind == TokenKind::kLetters;  // "2:45pm"
+    bool apart = (token.space_before || number_before) && IsWordLike(last) && IsWordLike(token.kind);
     if (apart) text += ' ';
     text += absl::AsciiStrToLower(token.spelled && !token.text.empty()
                                       ? token.text

@@ -163,6 +163,7 @@ TEST(ReadAnswerTest, ReadsStatementsAndLists) {
       {R"(x>1 \land x<3)", "(x > 1) intersect (x < 3)"},
       {R"(x<1 \lor x>3)", "(x < 1) union (x > 3)"},
       {"5=x+y", "5 = x + y"},
+      {R"(\lambda = 1)", "1 (of lambda) | lambda = 1"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

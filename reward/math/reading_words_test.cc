@@ -68,7 +68,7 @@ TEST(ReadAnswerTest, ReadsWordsAndChoices) {
       {R"(4 \text{ feet } 3 \text{ inches})", "51 [in]"},
       {"2 hours and 30 minutes", "150 [min]"},
       {"2 hours 30 minutes", "150 [min]"},
-      {"5n for n a positive integer", R"("5n for n a positive integer")"},
+      {"5n for n a positive integer", R"("5 n for n a positive integer")"},
       {"1_000", R"("1_000")"},
       {"5--", R"("5--")"},
       {"5 million million", "5000000000000"},
@@ -144,6 +144,10 @@ TEST(ReadAnswerTest, ReadsWordsAndChoices) {
       {"8:30 PM", R"("8:30 pm")"},
       {"6'", R"("6'")"},
       {"5 points squared ways x", R"("5 points squared ways x")"},
+      {"540 meters a week", "540 [m/week]"},
+      {"2:45pm", R"("2:45 pm")"},
+      {R"(2:45 \text{ p.m.})", R"("2:45 pm")"},
+      {"lambda: 1", R"("lambda:1")"},
   };
   for (const ReadingRow& row : rows) EXPECT_EQ(ReadingsOf(row.answer), row.readings) << row.answer;
 }

@@ -1,0 +1,192 @@
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "reward/math/descent.h"
+#include "reward/math/number_lexer.h"
+#include "reward/math/units.h"
+#include "reward/math/words.h"
+
+namespace sluice::math {
+
+using absl::string_view;
+
+bool Descent::SetUnit(string_view unit) {
+  any_unit_ = true;
+  if (marks_.unit.empty()) marks_.unit = std::string(unit);
+  return marks_.unit == unit || Fail();
+}
+
+bool Descent::TextUnitFraction() const {
+  return Is(TokenKind::kFraction) && Peek(1).kind == TokenKind::kLeftBrace && Peek(2).in_text &&
+         Peek(2).kind == TokenKind::kLetters;
+}
+
+// "/hour" behind a value that has a unit already: "$5/hour".
+bool Descent::StartsUnitBelow() const {
+  return !marks_.unit.empty() && Peek(1).kind == TokenKind::kLetters && sub_ == 0 &&
+         (Peek(1).in_text || !FindUnit(Peek(1).text).empty());
+}
+
+// Whether the answer ends behind the unit here, except for a power of it: "5 m", "144 m^3", "5 min".
+bool Descent::EndsAsUnit() const {
+  if (FindUnit(Peek().text).empty()) return false;
+  size_t ahead = 1;
+  if (Peek(ahead).kind == TokenKind::kSuperDigits) ++ahead;
+  if (Peek(ahead).kind == TokenKind::kPower) {
+    size_t group = Peek(ahead + 1).kind == TokenKind::kLeftBrace ? 1 : 0;
+    if (Peek(ahead + 1 + group).kind != TokenKind::kNumber) return false;
+    ahead += 2 + 2 * group;
+  }
+  TokenKind next = Peek(ahead).kind;
+  return next == TokenKind::kEnd || next == TokenKind::kComma || next == TokenKind::kPeriod ||
+         next == TokenKind::kNumber || next == TokenKind::kRightParen;
+}
+
+bool Descent::StartsUnit(const std::vector<Expression>& factors) {
+  if (in_function_ > 0 || sub_ > 0) return false;
+  const Token& token = Peek();
+  if (token.kind == TokenKind::kCurrency || TextUnitFraction()) return true;
+  if (token.kind == TokenKind::kDivide) return StartsUnitBelow();
+  if (token.kind != TokenKind::kLetters) return false;
+  WordRole role = RoleOf(token.text);
+  if (role != WordRole::kNone && role != WordRole::kWord && role != WordRole::kPercent) return false;
+  bool minutes = token.text == "min" && Peek(1).kind != TokenKind::kLeftParen &&
+                 Peek(1).kind != TokenKind::kLeftBrace && Peek(1).kind != TokenKind::kSubscript;
+  if ((FindSpelled(token.text) && !minutes) || NumberWordValue(token.text)) return false;
+  bool single = token.text.size() == 1;
+  if (token.in_text) return !single || (token.text != "e" && token.text != "i" && token.text != "d");
+  for (const Expression& f : factors) {
+    if (f.kind == Kind::kSymbol && f.name.size() == 1) return false;
+  }
+  if (single) {
+    bool metres_per = !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) &&
+                      Peek(1).kind == TokenKind::kDivide && Peek(2).kind == TokenKind::kLetters &&
+                      !FindUnit(Peek(2).text).empty();
+    if (metres_per) return !Flipped(kUnitLetter);
+    bool half_day = (token.text == "a" || token.text == "p") && Peek(1).kind == TokenKind::kPeriod;
+    if (half_day) return true;
+    bool candidate =
+        !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) && EndsAsUnit();
+    return candidate && (any_unit_ || Flipped(kUnitLetter));
+  }
+  return !FindUnit(token.text).empty() || IsWord("sq") || IsWord("cu") ||
+         !IsProductOfLetters(token.text, token.space_before);
+}
+
+bool Descent::Unit(const std::vector<Expression>& factors) {
+  if (!StartsUnit(factors)) return true;
+  bool per_cent = IsWord("per") && IsWord("cent", 1);
+  if (per_cent) Advance();
+  if (per_cent || (Is(TokenKind::kLetters) && RoleOf(Rest()) == WordRole::kPercent)) {
+    Advance();
+    if (IsWord("points") || IsWord("point")) Advance();
+    marks_.percent = true;
+    return enclosed_ == 0 || Fail();
+  }
+  if (Is(TokenKind::kCurrency)) {
+    string_view unit = Peek().text;
+    Advance();
+    return SetUnit(unit);
+  }
+  std::string unit;
+  bool below = Is(TokenKind::kDivide) || IsWord("per");
+  if (below && marks_.unit.empty()) return Fail();
+  if (below) unit = std::exchange(marks_.unit, "");
+  if (TextUnitFraction() ? !UnitFraction(&unit) : !UnitPhrase(&unit)) return false;
+  return SetUnit(unit);
+}
+
+// Words with powers, "/" and "per" between them; other words are part of the unit's name.
+bool Descent::UnitPhrase(std::string* unit) {
+  for (int words = 0; words < 12; ++words) {
+    bool each = IsWord("a") && !unit->empty() && !FindUnit(Peek(1).text).empty();  // "meters a week"
+    bool below = Is(TokenKind::kDivide) || IsWord("per") || each;
+    bool times = Is(TokenKind::kTimes);
+    if (below || times) {
+      if (Peek(1).kind != TokenKind::kLetters) return true;
+      Advance();
+    } else if (!Is(TokenKind::kLetters)) {
+      return true;
+    }
+    if (IsWord("of") && !unit->empty()) {  // "cups of feed"
+      while (Is(TokenKind::kLetters)) Advance();
+      return true;
+    }
+    WordRole role = RoleOf(Rest());
+    if (role == WordRole::kNegation || role == WordRole::kClause) return Fail();
+    if (role != WordRole::kNone && role != WordRole::kWord) return true;
+    std::string word;
+    if (!UnitWord(&word)) return false;
+    bool units = IsKnownUnit(*unit) && IsKnownUnit(word);  // "kg m"
+    if (!unit->empty()) *unit += below ? "/" : times || units ? "*" : " ";
+    *unit += word;
+    if (unit->size() > 128) return Fail();
+  }
+  return Fail();
+}
+
+bool Descent::UnitWord(std::string* unit) {
+  int power = 1;
+  if (IsWord("square") || IsWord("sq") || IsWord("cubic") || IsWord("cu")) {
+    bool cubic = IsWord("cubic") || IsWord("cu");
+    if (Peek(1).kind == TokenKind::kLetters || Peek(2).kind == TokenKind::kLetters) {
+      power = cubic ? 3 : 2;
+      Advance();
+      Consume(TokenKind::kPeriod);
+    }
+  }
+  if (!Is(TokenKind::kLetters)) return Fail();
+  bool half_day = (IsWord("a") || IsWord("p")) && Peek(1).kind == TokenKind::kPeriod && IsWord("m", 2);
+  std::string word = half_day ? absl::StrCat(IsWord("a") ? "a" : "p", "m") : std::string(FindUnit(Rest()));
+  if (word == "lb" && absl::StartsWithIgnoreCase(Rest(), "pound") && Flipped(kPounds))
+    word = "pound sterling";
+  if (word.empty() && Rest().size() == 1) return Fail();  // a symbol
+  if (word.empty()) word = SingularOf(Rest());
+  Advance();
+  if (half_day) {
+    Advance();
+    Advance();
+  }
+  Consume(TokenKind::kPeriod);
+  int written = UnitPower();
+  if (written != 1) power = written;
+  *unit += word;
+  if (power != 1) absl::StrAppend(unit, "^", power);
+  return true;
+}
+
+// "^2", "^{2}", a superscript, "squared"; 1 where there is none.
+int Descent::UnitPower() {
+  int power = 1;
+  if (Is(TokenKind::kSuperDigits)) {
+    power = Peek().value;
+    Advance();
+  } else if (IsWord("squared") || IsWord("cubed")) {
+    power = IsWord("squared") ? 2 : 3;
+    Advance();
+  } else if (Is(TokenKind::kPower)) {
+    size_t group = Peek(1).kind == TokenKind::kLeftBrace ? 1 : 0;
+    size_t minus = Peek(1 + group).kind == TokenKind::kMinus ? 1 : 0;
+    const Token& digit = Peek(1 + group + minus);
+    if (digit.kind != TokenKind::kNumber || digit.text.size() != 1) return 1;
+    power = (digit.text[0] - '0') * (minus ? -1 : 1);
+    for (size_t i = 0; i < 2 + 2 * group + minus; ++i) Advance();
+  }
+  return power;
+}
+
+// \frac{\text{m}}{\text{s}}
+bool Descent::UnitFraction(std::string* unit) {
+  Advance();
+  for (int part = 0; part < 2; ++part) {
+    if (!Consume(TokenKind::kLeftBrace)) return Fail();
+    if (part > 0) *unit += '/';
+    std::string name;
+    if (!Is(TokenKind::kLetters) || !UnitPhrase(&name) || !Consume(TokenKind::kRightBrace)) return Fail();
+    *unit += name;
+  }
+  return true;
+}
+
+}  // namespace sluice::math
