@@ -32,7 +32,7 @@ CodeRunner::CodeRunner(Sandbox& sandbox, const CodeScorerOptions& options,
     : sandbox_(sandbox),
       options_(options),
       cache_(std::move(cache)),
-      compiler_(sandbox, *cache_, options.open_timeout),
+      compiler_(sandbox, *cache_, options.compiler, options.open_timeout),
       row_boxes_(sandbox),
       secret_(std::move(secret)),
       free_(options.max_items) {

@@ -16,6 +16,7 @@ namespace sluice {
 struct CodeScorerOptions {
   std::string cache_directory;  // of compiled programs; empty: nothing is kept
   int64_t cache_bytes = int64_t{256} << 20;
+  std::string compiler = "/usr/bin/g++";  // as boxes see it
   int max_items = 2;  // judged at once; each holds two boxes of the sandbox at most, others wait
   absl::Duration open_timeout = absl::Seconds(60);  // for a box to become free; then INFRASTRUCTURE
 };

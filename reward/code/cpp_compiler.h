@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -31,9 +32,9 @@ struct CompiledCpp {
 
 class CppCompiler {
  public:
-  // Both are borrowed.
-  CppCompiler(Sandbox& sandbox, CompileCache& cache, absl::Duration open_timeout)
-      : sandbox_(sandbox), cache_(cache), open_timeout_(open_timeout) {}
+  // `sandbox` and `cache` are borrowed; `compiler` is a path in its boxes.
+  CppCompiler(Sandbox& sandbox, CompileCache& cache, std::string compiler, absl::Duration open_timeout)
+      : sandbox_(sandbox), cache_(cache), compiler_(std::move(compiler)), open_timeout_(open_timeout) {}
 
   // A source that meets a limit of compiling (30 s, 2 GiB) has an error that says so. A status is the
   // sandbox's failure.
@@ -45,6 +46,7 @@ class CppCompiler {
     std::string precompiled_header;  // its name among the artefacts; empty: there is none
   };
   absl::StatusOr<const Ready*> Prepare();
+  absl::StatusOr<RunResult> RunCompiler(SandboxBox& box, std::vector<std::string> arguments) const;
   absl::StatusOr<std::string> Version(SandboxBox& box);
   absl::Status Precompile(SandboxBox& box, const std::string& name);
   absl::StatusOr<CompiledCpp> Run(const CppSource& source, const std::vector<std::string>& flags,
@@ -52,6 +54,7 @@ class CppCompiler {
 
   Sandbox& sandbox_;
   CompileCache& cache_;
+  const std::string compiler_;
   const absl::Duration open_timeout_;
   absl::Mutex mu_;
   std::unique_ptr<Ready> ready_ ABSL_GUARDED_BY(mu_);

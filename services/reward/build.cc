@@ -55,6 +55,7 @@ CodeServiceOptions CodeOptions(const RewardFlags& flags, const Host& host) {
   out.sandbox.python = flags.python;
   out.sandbox.compiler = flags.compiler;
   out.sandbox.max_boxes = Boxes(flags);
+  out.scorer.compiler = flags.compiler;
   out.scorer.max_items = std::max(1, Boxes(flags) / 2);
   if (!host.options().state_dir.empty()) {
     out.sandbox.state_directory = absl::StrCat(host.options().state_dir, "/sandbox");
