@@ -34,7 +34,9 @@ void ExpectAll(Answer answer, const std::vector<Case>& cases) {
   for (const Case& c : cases) {
     ValueDecision decision = CompareTexts(c.a, c.b);
     EXPECT_EQ(decision.answer, answer) << c.a << " and " << c.b << ": " << decision.rule;
-    if (*c.rule != 0) EXPECT_EQ(decision.rule, c.rule) << c.a << " and " << c.b;
+    if (*c.rule != 0) {
+      EXPECT_EQ(decision.rule, c.rule) << c.a << " and " << c.b;
+    }
     EXPECT_EQ(CompareTexts(c.b, c.a).answer, answer) << c.b << " and " << c.a;
     Answer strict = CompareTexts(c.a, c.b, true).answer;
     EXPECT_TRUE(strict == answer || strict == Answer::kUndecided) << c.a << " and " << c.b;
