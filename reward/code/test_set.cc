@@ -196,7 +196,11 @@ absl::StatusOr<TestSet> ReadHumanEval(const ScoreItem& item, bool cpp) {
   };
   if (!take("prompt", out.prompt)) out.prompt = item.prompt;
   bool tested = take("test", out.test);
-  if (!tested && cpp && tests != nullptr && !nested) {
+  if (!tested && cpp && nested) {  // as the rows call it
+    const TypedValue* inside = object->Find("tests");
+    tested = inside != nullptr && inside->kind == TypedValue::kText;
+    if (tested) out.test = inside->text;
+  } else if (!tested && cpp && tests != nullptr) {
     out.test = *tests;
     tested = true;
   }

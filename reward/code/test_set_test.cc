@@ -40,6 +40,21 @@ TEST(TestSet, ReadsHumanEvalInsideAndBeside) {
   EXPECT_EQ(beside.prompt, "PROMPT");
 }
 
+TEST(TestSet, ReadsTheEndOfACppProgramInsideAndAlone) {
+  CodeScorerSpec spec;
+  spec.language = CodeLanguage::kCpp;
+  spec.tests = CodeTests::kHumanEval;
+  for (const char* tests :
+       {R"({"prompt": "p", "tests": "} int main() {}", "entry_point": "f"})", "} int main() {}"}) {
+    ScoreItem item;
+    item.prompt = "p";
+    item.fields = {{"tests", tests}, {"entry_point", "f"}};
+    auto set = ReadTests(spec, item);
+    ASSERT_TRUE(set.ok()) << set.status();
+    EXPECT_EQ(std::get<HumanEvalTest>(*set).test, "} int main() {}");
+  }
+}
+
 TEST(TestSet, ReadsFunctionCases) {
   auto tests = std::get<FunctionTests>(Read(
       CodeTests::kFunction,
