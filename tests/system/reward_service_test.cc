@@ -27,7 +27,7 @@ std::vector<ScoreItem> Items() {
           {"p", "72", {{"answer", "72"}}},
           {"p", "<answer>7</answer>", {{"answer", "72"}}},
           {"p", "nothing", {{"answer", "72"}}},
-          {"p", "72", {{"answer", "unknown"}}}};
+          {"p", "72", {}}};
 }
 
 // What a service of either kind must say of Items().
