@@ -13,6 +13,13 @@ void ShareHeapAmongThreads() {
 #endif
 }
 
+void ReturnLargeBlocks() {
+  ShareHeapAmongThreads();
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 void ReturnFreedMemory() {
 #if defined(__GLIBC__)
   malloc_trim(0);

@@ -8,6 +8,11 @@ namespace sluice {
 // thread. With this all threads share two.
 void ShareHeapAmongThreads();
 
+// Call at the start of a process that now and then holds texts of megabytes, on whichever thread: as
+// ShareHeapAmongThreads, and blocks over 1 MiB go back to the system when they are freed. Costs a page fault
+// for each page of such a block.
+void ReturnLargeBlocks();
+
 // Gives freed memory back to the system, also from the middle of a heap. Tens of milliseconds: after loading
 // a model, not in a step. Thread-safe.
 void ReturnFreedMemory();

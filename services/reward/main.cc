@@ -1,6 +1,8 @@
+#include "core/base/heap.h"
 #include "services/reward/build.h"
 
 int main(int argc, char** argv) {
+  sluice::ReturnLargeBlocks();
   sluice::RewardFlags flags;
   return sluice::RunRole(
       argc, argv,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/heap.h"
 #include "reward/code/code_scorer.h"
 #include "tests/sandbox/code_corpus.h"
 
@@ -203,13 +205,32 @@ void OpenAll(Sandbox& sandbox, int places) {
   }
 }
 
+// A folder that goes with the process.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    if (mkdtemp(name_.data()) == nullptr) name_.clear();
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(name_, ignored);
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_ = "/tmp/sandbox_soak_XXXXXX";
+};
+
 int Main(int runs, double hostile_share, uint64_t seed) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   SandboxOptions sandbox_options;
   AddCodeHarness(sandbox_options);
   auto sandbox = Sandbox::Create(sandbox_options);
   if (!sandbox.ok()) return fprintf(stderr, "%s\n", sandbox.status().ToString().c_str()), 1;
-  auto runner = MakeCodeRunner(**sandbox, {});
+  TemporaryFolder cache;
+  CodeScorerOptions options;
+  options.cache_directory = cache.name();
+  auto runner = MakeCodeRunner(**sandbox, options);
   if (!runner.ok()) return fprintf(stderr, "%s\n", runner.status().ToString().c_str()), 1;
   OpenAll(**sandbox, sandbox_options.max_boxes);
   Soak soak(*runner, hostile_share, seed);
@@ -246,6 +267,7 @@ int Main(int runs, double hostile_share, uint64_t seed) {
 }  // namespace sluice
 
 int main(int argc, char** argv) {
+  sluice::ReturnLargeBlocks();  // as the reward service does
   CLI::App app("Soaks the sandbox");
   int runs = 20000;
   double hostile = 0.05;
