@@ -1,5 +1,8 @@
 // Whether benign programs pass and hacks do not, through the code scorer.
+#include <stdlib.h>
+
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -20,7 +23,9 @@ class CodeCorpusTest : public testing::Test {
     ASSERT_TRUE(sandbox.ok()) << sandbox.status();
     sandbox_ = *std::move(sandbox);
     CodeScorerOptions options;
-    options.cache_directory = testing::TempDir();
+    cache_ = absl::StrCat(testing::TempDir(), "/sluice_corpus_XXXXXX");
+    ASSERT_NE(mkdtemp(cache_.data()), nullptr);
+    options.cache_directory = cache_;
     auto runner = MakeCodeRunner(*sandbox_, options);
     ASSERT_TRUE(runner.ok()) << runner.status();
     runner_ = *std::move(runner);
@@ -28,6 +33,7 @@ class CodeCorpusTest : public testing::Test {
   static void TearDownTestSuite() {
     runner_ = nullptr;
     sandbox_ = nullptr;
+    std::filesystem::remove_all(cache_);
   }
 
   static ItemJudgement Judge(const CodeCase& row) {
@@ -70,10 +76,12 @@ class CodeCorpusTest : public testing::Test {
     EXPECT_EQ(solution.kind, VerdictKind::kCorrect) << "after the hacks: " << solution.detail;
   }
 
+  static std::string cache_;
   static std::unique_ptr<Sandbox> sandbox_;
   static std::shared_ptr<CodeRunner> runner_;
 };
 
+std::string CodeCorpusTest::cache_;
 std::unique_ptr<Sandbox> CodeCorpusTest::sandbox_;
 std::shared_ptr<CodeRunner> CodeCorpusTest::runner_;
 
