@@ -27,6 +27,10 @@ absl::StatusOr<std::unique_ptr<CompileCache>> CompileCache::Open(const std::stri
   std::unique_ptr<CompileCache> cache(new CompileCache(folder, max_bytes));
   if (!folder.empty()) {
     SLUICE_RETURN_IF_ERROR(MakeDirectories(folder));
+    std::error_code error;  // what lies here is nobody else's to read or to write
+    fs::permissions(folder, fs::perms::owner_all, error);
+    if (error)
+      return absl::PermissionDeniedError(absl::StrCat("compile cache ", folder, ": ", error.message()));
     SLUICE_RETURN_IF_ERROR(cache->TakeOver());
   }
   return cache;

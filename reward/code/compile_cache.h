@@ -1,5 +1,6 @@
 // What was compiled before, by a hash of all that went into it: files of one folder, the least recently used
-// ones removed when they take more than their share. Thread-safe; the folder is one service's own.
+// ones removed when they take more than their share. Thread-safe. Several services may share a folder: each
+// counts what it found and wrote itself, so together they may keep more for a while.
 #pragma once
 
 #include <cstdint>

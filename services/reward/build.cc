@@ -57,9 +57,10 @@ CodeServiceOptions CodeOptions(const RewardFlags& flags, const Host& host) {
   out.sandbox.max_boxes = Boxes(flags);
   out.scorer.compiler = flags.compiler;
   out.scorer.max_items = std::max(1, Boxes(flags) / 2);
-  if (!host.options().state_dir.empty()) {
-    out.sandbox.state_directory = absl::StrCat(host.options().state_dir, "/sandbox");
-    out.scorer.cache_directory = absl::StrCat(host.options().state_dir, "/compiled");
+  const std::string& folder = flags.cache.empty() ? host.options().state_dir : flags.cache;
+  if (!folder.empty()) {
+    out.sandbox.state_directory = absl::StrCat(folder, "/sandbox");
+    out.scorer.cache_directory = absl::StrCat(folder, "/compiled");
   }
   return out;
 }
@@ -174,6 +175,9 @@ void AddSandboxFlags(CLI::App& app, RewardFlags& flags) {
                "Run programs although the sandbox lacks properties; each verdict is stamped with them");
   app.add_option("--python", flags.python, "The interpreter of programs")->capture_default_str();
   app.add_option("--compiler", flags.compiler, "The compiler of C++ programs")->capture_default_str();
+  app.add_option("--cache", flags.cache,
+                 "Folder of precompiled headers and compiled programs; several services may share it "
+                 "(default: in --state)");
   app.add_option("--boxes", flags.boxes, "Sandboxes at once, two for each program; 0: two for each processor")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

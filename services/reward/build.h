@@ -20,6 +20,7 @@ struct RewardFlags {
   std::string sandbox = "auto";
   bool allow_weaker_sandbox = false;
   std::string python = "/usr/bin/python3", compiler = "/usr/bin/g++";
+  std::string cache;                 // folder; empty: in the state directory
   int boxes = 0;                     // 0: two for each processor
   std::vector<std::string> scorers;  // NAME=HOST:PORT
   int scorer_concurrency = 4;

@@ -1,9 +1,11 @@
 #include "services/reward/code_service.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "prometheus/gauge.h"
@@ -14,12 +16,17 @@ namespace {
 constexpr char kWeaker[] =
     "; or start sluice-reward with --allow-weaker-sandbox, which is stamped on each verdict";
 
+// Each remedy once, after the names of what it would bring.
 std::string MissingOnes(const std::vector<SandboxProperty>& properties) {
-  std::string out;
+  std::map<std::string, std::string> names;  // by remedy
   for (const SandboxProperty& p : properties) {
-    if (!p.holds) absl::StrAppend(&out, out.empty() ? "" : "; ", p.name, ": ", p.remedy);
+    if (p.holds) continue;
+    std::string& list = names[p.remedy];
+    absl::StrAppend(&list, list.empty() ? "" : ", ", p.name);
   }
-  return out;
+  return absl::StrJoin(names, "; ", [](std::string* out, const auto& missing) {
+    absl::StrAppend(out, missing.second, ": ", missing.first);
+  });
 }
 
 void Publish(const std::vector<SandboxProperty>& properties, prometheus::Registry& metrics) {

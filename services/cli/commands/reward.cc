@@ -1,6 +1,7 @@
 // sluice reward: verdicts on a file of completions, without a job.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <optional>
 #include <thread>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "core/base/file.h"
 #include "core/base/status.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
@@ -44,6 +46,19 @@ absl::Status CheckUsage(const RewardOptions& o) {
   return CheckDistinct(o.input, o.output);
 }
 
+// Where compiled programs are kept from command to command; empty where the user has no such place.
+std::string CacheFolder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::string folder;
+  if (cache != nullptr && *cache == '/') {
+    folder = absl::StrCat(cache, "/sluice/reward");
+  } else if (home != nullptr && *home == '/') {
+    folder = absl::StrCat(home, "/.cache/sluice/reward");
+  }
+  return !folder.empty() && MakeDirectories(folder).ok() ? folder : "";
+}
+
 // Without what a service of many days has: canaries, audits, and a sandbox where nothing runs in it.
 std::vector<std::string> ServiceFlags(const RewardOptions& o, const RewardSpec& spec) {
   const int threads = o.threads > 0 ? o.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -57,6 +72,8 @@ std::vector<std::string> ServiceFlags(const RewardOptions& o, const RewardSpec& 
   if (o.threads > 0) flags.insert(flags.end(), {"--boxes", absl::StrCat(std::min(2 * o.threads, kMaxBoxes))});
   for (const std::string& scorer : o.scorers) flags.insert(flags.end(), {"--scorer", scorer});
   if (o.weaker) flags.push_back("--allow-weaker-sandbox");
+  if (const std::string folder = RunsPrograms(spec) ? CacheFolder() : ""; !folder.empty())
+    flags.insert(flags.end(), {"--cache", folder});
   return flags;
 }
 
