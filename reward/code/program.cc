@@ -122,8 +122,13 @@ Program FindProgram(absl::string_view completion, CodeLanguage language) {
     return {"", false, "the reasoning is not closed, so there is no program after it"};
   }
   std::vector<Block> blocks = BlockReader().Read(said);
-  auto chosen = std::find_if(blocks.rbegin(), blocks.rend(),
-                             [&](const Block& b) { return SaysLanguage(b.opening.info, language); });
+  auto last = [&](bool named) {
+    return std::find_if(blocks.rbegin(), blocks.rend(), [&](const Block& b) {
+      return b.opening.info.empty() != named && SaysLanguage(b.opening.info, language);
+    });
+  };
+  auto chosen = last(true);  // what follows without a name is its output or its use
+  if (chosen == blocks.rend()) chosen = last(false);
   if (chosen == blocks.rend()) chosen = blocks.rbegin();
   Program program = chosen == blocks.rend() ? Program{std::string(said)} : Program{Source(*chosen), true};
   if (absl::StripAsciiWhitespace(program.source).empty()) program.missing = "the completion holds no program";

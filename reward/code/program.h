@@ -16,8 +16,9 @@ struct Program {
 
 // The last fenced block (``` or ~~~, of CommonMark, at any indentation, of which the block's lines are
 // relieved) after the reasoning, that is after the last "</think>"; without a block all that is there. A
-// block whose closing fence was cut off counts. Blocks said to be in another language ("bash", "text") are
-// passed over where there are others. Reasoning that was never closed holds no program.
+// block whose closing fence was cut off counts. Of several, the last one that is said to be in the language;
+// without such a one the last that says nothing; blocks in another language ("bash", "text") only where there
+// are no others. Reasoning that was never closed holds no program.
 Program FindProgram(absl::string_view completion, CodeLanguage language);
 
 }  // namespace sluice

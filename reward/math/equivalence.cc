@@ -68,10 +68,20 @@ bool IsIndexedLetter(const std::string& name) {
   return name.size() > 2 && IsOneLetter(name.substr(0, 1)) && name[1] == '_';
 }
 
-// "x" and "y" are different unknowns, f(2) is not f(x), nor is f'(x); "y" and "f(x)", or "the area", may be
-// the same.
+// "xy", "x + y": a name made of several small letters, which no other name stands for.
+bool IsComposed(const std::string& name) {
+  bool small = std::any_of(name.begin(), name.end(),
+                           [](char c) { return absl::ascii_islower(static_cast<unsigned char>(c)); });
+  return small && name.find('(') == std::string::npos && !IsOneLetter(name) && !IsIndexedLetter(name) &&
+         name.find_first_of("+* ") != std::string::npos;
+}
+
+// "x" and "y" are different unknowns, "xy" is neither, f(2) is not f(x), nor is f'(x); "y" and "f(x)", or
+// "the area", may be the same.
 bool NamesConflict(const std::string& g, const std::string& p) {
   if (g.empty() || p.empty() || g == p) return false;
+  bool letters = IsOneLetter(p) || IsIndexedLetter(p) || IsComposed(p);
+  if (IsComposed(g) && letters) return true;
   if (IsOneLetter(g) && IsOneLetter(p)) return true;
   if (IsIndexedLetter(g) && IsIndexedLetter(p)) return true;
   std::string f = FunctionOf(g), h = FunctionOf(p);

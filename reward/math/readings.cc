@@ -61,6 +61,15 @@ bool IsSetLike(const Expression& e) {
          (e.kind == Kind::kSet && e.args.empty());
 }
 
+// False where both are numbers and the second is no rounding of the first: "8 ~ 9" gives two answers. One
+// part in twenty, or half a unit of a whole number, is let pass.
+bool MayRoundTo(const Expression& exact, const Expression& rounded) {
+  if (!IsNumber(exact) || !IsNumber(rounded)) return true;
+  mpq_class difference = abs(*exact.number - *rounded.number);
+  bool whole = rounded.number->get_den() == 1;
+  return 20 * difference <= abs(*exact.number) || (whole && 2 * difference <= 1);
+}
+
 class Appender {
  public:
   Appender(Parsed parsed, std::vector<Reading>* out) : parsed_(std::move(parsed)), out_(*out) {}
@@ -85,8 +94,10 @@ class Appender {
   }
 
   void Statement(Expression e) {
-    for (size_t i = 1; i < e.relations.size(); ++i) {
-      if (e.relations[i] == Relation::kApproximately) Cut(e, i);
+    for (size_t i = 0; i < e.relations.size(); ++i) {
+      if (e.relations[i] != Relation::kApproximately) continue;
+      hedged_ = hedged_ || !MayRoundTo(e.args[i], e.args[i + 1]);
+      if (i > 0) Cut(e, i);
     }
     Relation last = e.relations.back();
     const Expression& left = e.args.front();

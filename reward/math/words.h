@@ -25,7 +25,7 @@ enum class WordRole {
   kOr,
   kTo,        // "5 to 7"
   kFiller,    // "about", "approximately", "exactly", "the", "a"
-  kNegation,  // "not", "no"
+  kNegation,  // "not", "no"; also what doubts or takes back: "maybe", "wrong"
   kClause,    // begins a condition or a reason: "if", "for", "because"
   kPercent,
   kScale,  // "million": NumberWordValue gives the exponent of ten
