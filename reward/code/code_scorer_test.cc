@@ -280,6 +280,9 @@ TEST(CodeScorer, CheckersDecide) {
   // It accepts the expected output, so what it makes of another one is the program's doing.
   EXPECT_EQ(check("def check(i, e, a):\n  if a != e: raise KeyError(a)\n  return True", "print(5)").kind,
             VerdictKind::kWrong);
+  // Nor does an output that ends the checker pass.
+  EXPECT_EQ(check("def check(i, e, a): return a == e or eval(a) == 10", "print('exit(0)')").kind,
+            VerdictKind::kWrong);
   EXPECT_EQ(check("def check(:", "print(5)").kind, VerdictKind::kUndecided);
   EXPECT_EQ(check("def check(i, e, a): raise KeyError(1)", "print(5)").kind, VerdictKind::kUndecided);
 }

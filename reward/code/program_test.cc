@@ -32,6 +32,11 @@ TEST(Program, PassesOverOtherLanguages) {
   EXPECT_EQ(FindProgram("```python\nx\n```\n```c++\nint x;\n```", CodeLanguage::kCpp).source, "int x;\n");
 }
 
+TEST(Program, PassesOverItsOutputInABlockWithoutAName) {
+  EXPECT_EQ(Python("```python\nprint(4)\n```\nOutput:\n```\n4\n```\n"), "print(4)\n");
+  EXPECT_EQ(Python("```\nx = 1\n```\n```\nx = 2\n```\n"), "x = 2\n");
+}
+
 TEST(Program, NestedFencesBelongToTheProgram) {
   EXPECT_EQ(Python("```python\ndef f():\n    \"\"\"\n    ```\n    f()\n    ```\n    \"\"\"\n```"),
             "def f():\n    \"\"\"\n    ```\n    f()\n    ```\n    \"\"\"\n");
@@ -51,8 +56,8 @@ TEST(Program, IsOutsideTheReasoning) {
 
 TEST(Program, OfTenMegabytesIsFoundInLinearTime) {
   std::string fences;
-  while (fences.size() < (size_t{10} << 20)) fences += "```python\n``` \n~~~\n<think>";
-  EXPECT_FALSE(FindProgram(fences, CodeLanguage::kPython).source.empty());
+  while (fences.size() < (size_t{10} << 20)) fences += "```python\nx = 1\n``` \n~~~\n<think>\n~~~\n";
+  EXPECT_EQ(FindProgram(fences, CodeLanguage::kPython).source, "x = 1\n");
 }
 
 TEST(ContinuedSources, ReadsBodiesAndWholeFunctions) {
