@@ -214,7 +214,11 @@ std::optional<Token> LexBasedNumber(string_view s, size_t begin) {
   if (auto prefixed = LexPrefixed(s, begin)) return prefixed;
   size_t i = begin;
   bool digits = false, letters = false;
-  for (; IsDigit(At(s, i)) || IsUpper(At(s, i)); ++i) (IsDigit(s[i]) ? digits : letters) = true;
+  constexpr size_t kMostDigits = 1024;  // each token of a longer run looks ahead no further: linear in all
+  for (; IsDigit(At(s, i)) || IsUpper(At(s, i)); ++i) {
+    if (i - begin == kMostDigits) return std::nullopt;
+    (IsDigit(s[i]) ? digits : letters) = true;
+  }
   size_t end_of_digits = i;
   while (At(s, i) == '}' && i == end_of_digits) ++i;  // \text{BAD}_{16}
   if (At(s, i) == ' ') ++i;
