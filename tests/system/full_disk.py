@@ -68,7 +68,7 @@ def run(binaries, role, folder):
                 shown = fleet.show(job)
             print(f"{shown['state']}: {shown.get('waiting_for')} {shown.get('error')}", flush=True)
             said = shown.get("waiting_for", "") + "".join(e["text"] for e in shown.get("events", []))
-            assert shown["state"] == "PAUSED" and "disk" in said, shown
+            assert shown["state"] == "PAUSED" and ("disk" in said or "No space left" in said), shown
             check_ledger(shown["ledger"])
             os.remove(filler)
             if role == "learner":
