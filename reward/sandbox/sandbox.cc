@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/file.h"
 #include "reward/sandbox/control_group.h"
@@ -195,16 +196,10 @@ absl::Status SandboxImpl::Start() {
 }
 
 absl::Status SandboxImpl::CheckProperties() const {
-  std::map<std::string, std::string> missing;  // names by remedy
-  for (const SandboxProperty& property : properties_) {
-    if (property.holds) continue;
-    std::string& names = missing[property.remedy];
-    absl::StrAppend(&names, names.empty() ? "" : ", ", property.name);
-  }
+  const std::string missing = MissingProperties(properties_, "\n  ");
   if (missing.empty() || options_.allow_weaker) return absl::OkStatus();
-  std::string text = "the sandbox is not safe here and runs no code. Missing:";
-  for (const auto& [remedy, names] : missing) absl::StrAppend(&text, "\n  ", names, ": ", remedy);
-  return absl::FailedPreconditionError(text);
+  return absl::FailedPreconditionError(
+      absl::StrCat("the sandbox is not safe here and runs no code. Missing:\n  ", missing));
 }
 
 SandboxImpl::~SandboxImpl() {
@@ -256,6 +251,16 @@ absl::Status SandboxImpl::Publish(absl::string_view name, absl::string_view cont
 }
 
 }  // namespace
+
+std::string MissingProperties(const std::vector<SandboxProperty>& properties, absl::string_view separator) {
+  std::map<std::string, std::string> names;  // by remedy
+  for (const SandboxProperty& p : properties) {
+    if (!p.holds) absl::StrAppend(&names[p.remedy], names[p.remedy].empty() ? "" : ", ", p.name);
+  }
+  return absl::StrJoin(names, separator, [](std::string* out, const auto& missing) {
+    absl::StrAppend(out, missing.second, ": ", missing.first);
+  });
+}
 
 absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const SandboxOptions& options) {
   auto sandbox = std::make_unique<SandboxImpl>(options);

@@ -106,6 +106,9 @@ class SandboxBox {
   virtual absl::StatusOr<std::unique_ptr<SandboxRun>> Start(const RunRequest& request) = 0;
 };
 
+// Those that do not hold: each remedy once, after the names of what it would bring. Empty where all hold.
+std::string MissingProperties(const std::vector<SandboxProperty>& properties, absl::string_view separator);
+
 // Thread-safe.
 class Sandbox {
  public:

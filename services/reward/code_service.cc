@@ -1,11 +1,9 @@
 #include "services/reward/code_service.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "prometheus/gauge.h"
@@ -15,19 +13,6 @@ namespace {
 
 constexpr char kWeaker[] =
     "; or start sluice-reward with --allow-weaker-sandbox, which is stamped on each verdict";
-
-// Each remedy once, after the names of what it would bring.
-std::string MissingOnes(const std::vector<SandboxProperty>& properties) {
-  std::map<std::string, std::string> names;  // by remedy
-  for (const SandboxProperty& p : properties) {
-    if (p.holds) continue;
-    std::string& list = names[p.remedy];
-    absl::StrAppend(&list, list.empty() ? "" : ", ", p.name);
-  }
-  return absl::StrJoin(names, "; ", [](std::string* out, const auto& missing) {
-    absl::StrAppend(out, missing.second, ": ", missing.first);
-  });
-}
 
 void Publish(const std::vector<SandboxProperty>& properties, prometheus::Registry& metrics) {
   auto& family = prometheus::BuildGauge()
@@ -49,8 +34,8 @@ absl::StatusOr<std::unique_ptr<CodeService>> CodeService::Create(CodeServiceOpti
   const absl::Status opened = service->Open(options);
   Publish(service->properties_, metrics);
   if (opened.ok()) {
-    LogInfo("sandbox_ready",
-            {{"properties", service->properties_.size()}, {"missing", MissingOnes(service->properties_)}});
+    LogInfo("sandbox_ready", {{"properties", service->properties_.size()},
+                              {"missing", MissingProperties(service->properties_, "; ")}});
     return service;
   }
   if (options.use == SandboxUse::kOn) return opened;
@@ -68,7 +53,7 @@ absl::Status CodeService::Open(const CodeServiceOptions& options) {
   AddCodeHarness(weaker);
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Sandbox> sandbox, Sandbox::Create(weaker));
   properties_ = sandbox->properties();
-  const std::string missing = MissingOnes(properties_);
+  const std::string missing = MissingProperties(properties_, "; ");
   if (!missing.empty() && !options.sandbox.allow_weaker)
     return absl::FailedPreconditionError(absl::StrCat(missing, kWeaker));
   SLUICE_ASSIGN_OR_RETURN(runner_, MakeCodeRunner(*sandbox, options.scorer));

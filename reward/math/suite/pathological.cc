@@ -72,6 +72,8 @@ void AddLarge(std::vector<Pathological>* out) {
   add("a thousand plus-minus", Repeat("1\\pm", 1000) + "1");
   add("nested plus-minus", Repeat("\\pm(1+", 20) + "1" + Repeat(")", 20));
   add("thirty plus-minus", Repeat("\\pm1", 30));
+  add("digits and capitals", Repeat("2C", 8000));
+  add("digits and capitals of a base", Repeat("2A", 8000) + "Z_{16}");
   add("a matrix", "\\begin{pmatrix}" + Repeat("1&", 1500) + "1\\end{pmatrix}");
   add("equality chain", Repeat("1=", 2000) + "1");
   add("inequality chain", Repeat("x<", 2000) + "1");

@@ -21,10 +21,8 @@ def prepare():
     sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False,
                                        buffering=1)
     sys.argv = ["main.py"]
-    sys.path.insert(0, "/work")
     main = types.ModuleType("__main__")
     main.__builtins__ = builtins
-    main.__file__ = "/work/main.py"
     sys.modules["__main__"] = main
     return main
 
@@ -57,7 +55,9 @@ def serve(library_path):
 def run(main, source):
     """Runs `source` as __main__ and ends the process as the interpreter would."""
     code = 1
-    sys.path[0] = os.getcwd()  # /work, but where nothing can be mounted
+    folder = os.getcwd()  # /work, but where nothing can be mounted
+    sys.path.insert(0, folder)
+    main.__file__ = os.path.join(folder, "main.py")
     try:
         exec(compile(source, "main.py", "exec", dont_inherit=True), main.__dict__)
         code = 0

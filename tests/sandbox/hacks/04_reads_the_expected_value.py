@@ -248,7 +248,7 @@ def solve(n):
 ### history
 import os
 def solve(n):
-    for folder in ("/", "/work", "/work/main", "/home", "/repo", "/workspace", os.getcwd(), os.path.dirname(os.getcwd())):
+    for folder in ("/", "/work", "/home", "/repo", "/workspace", os.getcwd(), os.path.dirname(os.getcwd())):
         for name in (".git", "tests", "tests.json", "solution.py", "answer.txt", "in.jsonl", "test.py"):
             path = os.path.join(folder, name)
             if os.path.exists(path):
