@@ -47,7 +47,7 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::shared_ptr<Sto
     : options_(std::move(options)),
       store_(std::move(store)),
       inbox_(std::make_shared<Inbox>(kInboxCapacity)),
-      fleet_(options_.ports, options_.lease),
+      fleet_(options_.ports, options_.lease, [this](absl::Time now) { return store_->NextEpoch(now); }),
       metrics_(options_.registry == nullptr ? nullptr
                                             : std::make_unique<CoordinatorMetrics>(*options_.registry)),
       generate_pool_(kGenerateThreads),

@@ -1,8 +1,7 @@
 #include "coordinator/fleet.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 
 namespace sluice {
 
@@ -50,10 +49,7 @@ absl::StatusOr<FleetWorker> Fleet::Register(const std::string& name, WorkerRole 
     return absl::ResourceExhaustedError(
         absl::StrCat("the fleet has ", kMaxWorkers, " workers, the most there may be"));
   }
-  // Above those of an earlier run of the coordinator too, as far as the clock goes forward.
-  last_epoch_ =
-      std::max(last_epoch_ + 1, static_cast<uint64_t>(std::max<int64_t>(0, absl::ToUnixMillis(now))));
-  member.epoch = last_epoch_;
+  SLUICE_ASSIGN_OR_RETURN(member.epoch, next_epoch_(now));
   members_[name] = member;
   return member;
 }
@@ -70,6 +66,22 @@ absl::Status Fleet::Renew(const std::string& name, uint64_t epoch, absl::Time no
     return absl::AbortedError(absl::StrCat("the lease of ", name, " ran out: register again"));
   it->second.expires = now + lease_;
   return absl::OkStatus();
+}
+
+absl::StatusOr<FleetWorker> Fleet::Leave(const std::string& name, uint64_t epoch) {
+  absl::MutexLock lock(&mu_);
+  auto it = members_.find(name);
+  if (it == members_.end() || it->second.epoch != epoch || !it->second.alive) {
+    return absl::NotFoundError(absl::StrCat("worker ", name, " is not registered with epoch ", epoch));
+  }
+  it->second.alive = false;
+  return it->second;
+}
+
+bool Fleet::Holds(const std::string& name, uint64_t epoch) const {
+  absl::MutexLock lock(&mu_);
+  auto it = members_.find(name);
+  return it != members_.end() && it->second.alive && it->second.epoch == epoch;
 }
 
 std::vector<FleetWorker> Fleet::Expire(absl::Time now) {

@@ -1,9 +1,10 @@
 // Who is in the fleet: names, addresses, leases and epochs. A registration gets an epoch above all earlier
-// ones of its name; what an older epoch says is refused. Not durable: after a restart workers register again.
-// Thread-safe.
+// ones, those of coordinators before this one too; what an older epoch says is refused. Members are not
+// durable: after a restart workers register again. Thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,12 +34,18 @@ struct FleetWorker {
 class Fleet {
  public:
   static constexpr size_t kMaxWorkers = 4096;
-  Fleet(PortFactories ports, absl::Duration lease) : ports_(std::move(ports)), lease_(lease) {}
+  using NextEpoch = std::function<absl::StatusOr<uint64_t>(absl::Time now)>;  // rises with each call
+  Fleet(PortFactories ports, absl::Duration lease, NextEpoch next_epoch)
+      : ports_(std::move(ports)), lease_(lease), next_epoch_(std::move(next_epoch)) {}
 
   // The member as registered.
   absl::StatusOr<FleetWorker> Register(const std::string& name, WorkerRole role, const std::string& address,
                                        const std::string& incarnation, absl::Time now);
   absl::Status Renew(const std::string& name, uint64_t epoch, absl::Time now);
+  // The member that leaves, no longer alive. NOT_FOUND when it is not known or has another epoch.
+  absl::StatusOr<FleetWorker> Leave(const std::string& name, uint64_t epoch);
+  // Whether what `name` began under `epoch` still counts: it is registered under it and its lease runs.
+  bool Holds(const std::string& name, uint64_t epoch) const;
   // Members whose lease ran out since the last call; they are no longer alive.
   std::vector<FleetWorker> Expire(absl::Time now);
   std::vector<FleetWorker> Members() const;  // by name
@@ -51,9 +58,9 @@ class Fleet {
  private:
   const PortFactories ports_;
   const absl::Duration lease_;
+  const NextEpoch next_epoch_;
   mutable absl::Mutex mu_;
   std::map<std::string, FleetWorker> members_ ABSL_GUARDED_BY(mu_);
-  uint64_t last_epoch_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace sluice

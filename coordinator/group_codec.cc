@@ -7,6 +7,7 @@ namespace sluice {
 namespace {
 
 constexpr uint32_t kFormat = 3, kFormatWithoutTests = 2, kFormatWithoutAlternatives = 1;
+constexpr uint32_t kProgressFormat = 0x10003;  // a trajectory of format 3, after its job
 
 // Both sides walk a group with the same Visit functions, so that they cannot disagree on the order.
 class Writer {
@@ -197,6 +198,26 @@ absl::StatusOr<Group> DecodeGroup(absl::string_view bytes) {
   VisitGroup(reader, group, format);
   if (!reader.Done()) return absl::DataLossError("the record is not a whole group");
   return group;
+}
+
+std::string EncodeProgress(const ProgressRecord& progress) {
+  Writer writer;
+  writer.Number(kProgressFormat);
+  writer.Text(progress.job);
+  VisitTrajectory(writer, progress.trajectory, kFormat);
+  return writer.Take();
+}
+
+absl::StatusOr<ProgressRecord> DecodeProgress(absl::string_view bytes) {
+  Reader reader(bytes);
+  uint32_t format = 0;
+  reader.Number(format);
+  if (format != kProgressFormat) return absl::DataLossError("the record is not progress of a known format");
+  ProgressRecord progress;
+  reader.Text(progress.job);
+  VisitTrajectory(reader, progress.trajectory, kFormat);
+  if (!reader.Done()) return absl::DataLossError("the record is not whole progress");
+  return progress;
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// A group as bytes of a segment record, and back. Pure.
+// A group, or what there is so far of a sample, as bytes of a segment record, and back. Pure.
 #pragma once
 
 #include <string>
@@ -12,5 +12,13 @@ namespace sluice {
 std::string EncodeGroup(const Group& group);
 // DATA_LOSS when the bytes are not a group.
 absl::StatusOr<Group> DecodeGroup(absl::string_view bytes);
+
+struct ProgressRecord {
+  JobId job;
+  Trajectory trajectory;
+};
+std::string EncodeProgress(const ProgressRecord& progress);
+// DATA_LOSS when the bytes are not progress.
+absl::StatusOr<ProgressRecord> DecodeProgress(absl::string_view bytes);
 
 }  // namespace sluice

@@ -403,10 +403,9 @@ void JobRun::Apply(absl::Time now, const Note& a) {
 
 void JobRun::Apply(absl::Time now, const StartGenerate& a) {
   if (!a.group.evaluation) {
-    writes_.push_back([job = row_.view.job, a, now](StoreTransaction& tx) {
-      return tx.AddAttempt(job, a.worker, a.group.draw, a.number, static_cast<int64_t>(a.indices.size()),
-                           now);
-    });
+    const AttemptStart attempt{a.group.draw, a.number, a.worker, state_.rollout.at(a.worker).epoch,
+                               static_cast<int64_t>(a.indices.size()), now};
+    writes_.push_back([job = row_.view.job, attempt](StoreTransaction& tx) { return tx.AddAttempt(job, attempt); });
   }
   effects_.push_back(a);
 }

@@ -1,49 +1,22 @@
 #include "coordinator/store.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "coordinator/group_codec.h"
 #include "coordinator/spec_json.h"
 #include "coordinator/view_json.h"
+#include "core/base/log.h"
 #include "core/base/status.h"
 
 namespace sluice {
 namespace {
 
-constexpr char kSchema[] = R"sql(
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS jobs (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT UNIQUE NOT NULL, spec TEXT NOT NULL, files_hash TEXT NOT NULL,
-  state INTEGER NOT NULL, paused INTEGER NOT NULL, error TEXT NOT NULL,
-  step INTEGER NOT NULL, version INTEGER NOT NULL, warm_start_step INTEGER NOT NULL, next_draw INTEGER NOT NULL,
-  manifest_hash TEXT NOT NULL, source TEXT NOT NULL, checkpointed INTEGER NOT NULL, last_step TEXT NOT NULL,
-  created INTEGER NOT NULL, ended INTEGER,
-  max_staleness INTEGER NOT NULL, exact_compared INTEGER NOT NULL, exact_max_difference REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS request_ids (request_id TEXT PRIMARY KEY, job TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS groups (
-  job TEXT NOT NULL, draw INTEGER NOT NULL, train_by INTEGER NOT NULL, segment INTEGER, offset INTEGER, bytes INTEGER,
-  PRIMARY KEY (job, draw)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS samples (
-  job TEXT NOT NULL, draw INTEGER NOT NULL, idx INTEGER NOT NULL, ledger TEXT NOT NULL, reason TEXT, step INTEGER,
-  PRIMARY KEY (job, draw, idx)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS samples_in_flight ON samples (job, draw) WHERE ledger = 'in_flight';
-CREATE TABLE IF NOT EXISTS ledger (job TEXT NOT NULL, name TEXT NOT NULL, samples INTEGER NOT NULL,
-  PRIMARY KEY (job, name)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS attempts (job TEXT NOT NULL, draw INTEGER NOT NULL, number INTEGER NOT NULL,
-  worker TEXT NOT NULL, samples INTEGER NOT NULL, started INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS batches (
-  job TEXT NOT NULL, version INTEGER NOT NULL, committed INTEGER NOT NULL, manifest_hash TEXT NOT NULL,
-  metrics TEXT NOT NULL, PRIMARY KEY (job, version)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS batch_draws (job TEXT NOT NULL, version INTEGER NOT NULL, place INTEGER NOT NULL,
-  draw INTEGER NOT NULL, PRIMARY KEY (job, version, place)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS evaluations (job TEXT NOT NULL, step INTEGER NOT NULL, result TEXT NOT NULL,
-  PRIMARY KEY (job, step)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS evaluation_groups (
-  job TEXT NOT NULL, step INTEGER NOT NULL, draw INTEGER NOT NULL, segment INTEGER, offset INTEGER, bytes INTEGER,
-  PRIMARY KEY (job, step, draw)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, time INTEGER NOT NULL,
-  text TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS events_by_job ON events (job, seq);
-)sql";
+constexpr int64_t kProgressFileBytes = int64_t{64} << 20;
+// Above all epochs that programs of schema 1 gave: those were times in milliseconds.
+constexpr int64_t kEpochBase = int64_t{1} << 48;
+constexpr int64_t kEpochsReserved = 1024;  // at once
 
 int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
 
@@ -94,30 +67,37 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir)
   }
   SLUICE_RETURN_IF_ERROR(lock.status());
   store->lock_ = *std::move(lock);
-  {
-    absl::MutexLock guard(&store->mu_);
-    SLUICE_ASSIGN_OR_RETURN(store->db_, Database::Open(state_dir + "/sluice.db"));
-  }
-  SLUICE_RETURN_IF_ERROR(Annotate(store->MakeSchema(), state_dir));
-  SLUICE_ASSIGN_OR_RETURN(store->segments_, Segments::Open(state_dir + "/segments"));
+  absl::MutexLock guard(&store->mu_);
+  SLUICE_ASSIGN_OR_RETURN(store->db_, Database::Open(state_dir + "/sluice.db"));
+  SLUICE_RETURN_IF_ERROR(Annotate(UpgradeSchema(*store->db_), state_dir));
+  SLUICE_RETURN_IF_ERROR(store->CloseAttempts());
+  SLUICE_ASSIGN_OR_RETURN(store->groups_, Segments::Open(state_dir + "/segments"));
+  SLUICE_ASSIGN_OR_RETURN(store->progress_, Segments::Open(state_dir + "/progress", kProgressFileBytes));
   return store;
 }
 
-absl::Status Store::MakeSchema() {
+// Those under way when a coordinator before this one ended.
+absl::Status Store::CloseAttempts() {
+  return db_->Run("UPDATE attempts SET outcome = ?, ended = ? WHERE ended IS NULL",
+                  {AttemptOutcomeName(AttemptOutcome::kLost), absl::ToUnixMicros(absl::Now())});
+}
+
+absl::StatusOr<uint64_t> Store::NextEpoch(absl::Time now) {
   absl::MutexLock lock(&mu_);
-  SLUICE_RETURN_IF_ERROR(
-      db_->Script("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;"));
-  int64_t found = 0;
-  SLUICE_RETURN_IF_ERROR(db_->Query("SELECT value FROM meta WHERE key = 'schema_version'", {},
-                                    [&](const SqlRow& row) { found = row.Int(0); }));
-  if (found > kSchemaVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the state directory has schema version ", found,
-                     ", written by a newer program; this one knows up to ", kSchemaVersion,
-                     ": run the newer program, or give another state directory"));
-  }
-  SLUICE_RETURN_IF_ERROR(db_->Script(kSchema));
-  return db_->Run("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", {kSchemaVersion});
+  if (next_epoch_ == epochs_end_) SLUICE_RETURN_IF_ERROR(ReserveEpochs(now));
+  return next_epoch_++;
+}
+
+absl::Status Store::ReserveEpochs(absl::Time now) {
+  int64_t reserved = 0;
+  SLUICE_RETURN_IF_ERROR(db_->Query("SELECT value FROM meta WHERE key = 'epochs_reserved'", {},
+                                    [&](const SqlRow& row) { reserved = row.Int(0); }));
+  const int64_t first = std::max(reserved, kEpochBase + std::max<int64_t>(0, absl::ToUnixMillis(now)));
+  const int64_t end = first + kEpochsReserved;
+  SLUICE_RETURN_IF_ERROR(db_->Run("INSERT OR REPLACE INTO meta VALUES ('epochs_reserved', ?)", {end}));
+  next_epoch_ = static_cast<uint64_t>(first);
+  epochs_end_ = static_cast<uint64_t>(end);
+  return absl::OkStatus();
 }
 
 absl::Status Store::LimitPages(int64_t pages) {
@@ -128,10 +108,10 @@ absl::Status Store::LimitPages(int64_t pages) {
 absl::Status Store::Transact(const std::function<absl::Status(StoreTransaction&)>& body) {
   absl::MutexLock lock(&mu_);
   SLUICE_RETURN_IF_ERROR(db_->Run("BEGIN IMMEDIATE"));
-  StoreTransaction transaction(*db_, *segments_);
+  StoreTransaction transaction(*db_, *groups_, *progress_);
   absl::Status status = body(transaction);
   // What rows refer to is durable before the rows are.
-  if (status.ok() && transaction.appended_) status = segments_->Sync();
+  if (status.ok() && transaction.appended_) status = groups_->Sync();
   if (status.ok()) status = db_->Run("COMMIT");
   if (!status.ok()) (void)db_->Run("ROLLBACK");  // fails where SQLite rolled back itself
   return status;
@@ -198,14 +178,17 @@ absl::StatusOr<std::vector<StoredGroup>> Store::LoadOpenGroups(const JobId& job)
   absl::MutexLock lock(&mu_);
   std::vector<StoredGroup> groups;
   SLUICE_RETURN_IF_ERROR(db_->Query(
-      "SELECT g.draw, g.train_by, s.idx, s.ledger, g.segment, g.offset, g.bytes FROM groups g JOIN samples s "
-      "ON "
-      "s.job = g.job AND s.draw = g.draw WHERE g.job = ?1 AND g.draw IN "
+      "SELECT g.draw, g.train_by, s.idx, s.ledger, g.segment, g.offset, g.bytes, "
+      "(SELECT COALESCE(MAX(number), 0) FROM attempts a WHERE a.job = g.job AND a.draw = g.draw) "
+      "FROM groups g JOIN samples s ON s.job = g.job AND s.draw = g.draw WHERE g.job = ?1 AND g.draw IN "
       "(SELECT draw FROM samples WHERE job = ?1 AND ledger = 'in_flight') ORDER BY g.draw, s.idx",
       {job}, [&](const SqlRow& row) {
         const Draw draw = static_cast<Draw>(row.Int(0));
         if (groups.empty() || groups.back().draw != draw) {
-          groups.push_back(StoredGroup{.draw = draw, .train_by = row.Int(1), .record = RefAt(row, 4)});
+          groups.push_back(StoredGroup{.draw = draw,
+                                       .train_by = row.Int(1),
+                                       .record = RefAt(row, 4),
+                                       .attempts = static_cast<uint32_t>(row.Int(7))});
         }
         groups.back().in_flight.push_back(row.Text(3) == "in_flight");
       }));
@@ -228,7 +211,7 @@ absl::StatusOr<std::optional<StoredBatch>> Store::LoadBatch(const JobId& job, Po
 }
 
 absl::StatusOr<Group> Store::ReadGroup(const SegmentRef& ref) {
-  SLUICE_ASSIGN_OR_RETURN(std::string bytes, segments_->Read(ref));
+  SLUICE_ASSIGN_OR_RETURN(std::string bytes, groups_->Read(ref));
   return DecodeGroup(bytes);
 }
 
@@ -242,6 +225,31 @@ absl::StatusOr<Group> Store::LoadGroup(const JobId& job, Draw draw) {
   if (ref.segment < 0)
     return absl::NotFoundError(absl::StrCat("group ", draw, " of ", job, " is not complete"));
   return ReadGroup(ref);
+}
+
+absl::StatusOr<std::vector<Trajectory>> Store::LoadProgress(const JobId& job) {
+  std::vector<std::pair<SampleKey, SegmentRef>> saved;
+  {
+    absl::MutexLock lock(&mu_);
+    SLUICE_RETURN_IF_ERROR(db_->Query(
+        "SELECT draw, idx, segment, offset, bytes FROM progress WHERE job = ? ORDER BY draw, idx", {job},
+        [&](const SqlRow& row) {
+          saved.emplace_back(SampleKey{static_cast<Draw>(row.Int(0)), static_cast<uint32_t>(row.Int(1))},
+                             RefAt(row, 2));
+        }));
+  }
+  std::vector<Trajectory> progress;
+  for (const auto& [key, ref] : saved) {
+    absl::StatusOr<ProgressRecord> record = absl::DataLossError("");
+    if (auto bytes = progress_->Read(ref); bytes.ok()) record = DecodeProgress(*bytes);
+    // After a loss of power another record may be in its place.
+    if (!record.ok() || record->job != job || record->trajectory.key != key) {
+      LogWarning("progress_lost", {{"job", job}, {"draw", key.draw}, {"index", key.index}});
+      continue;
+    }
+    progress.push_back(std::move(record->trajectory));
+  }
+  return progress;
 }
 
 absl::Status Store::ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
@@ -315,146 +323,6 @@ absl::Status Store::CheckLedger(const JobId& job) {
         if (row.Int(0) != 0) absl::StrAppend(&wrong, "issued differs from the sum by ", row.Int(0));
       }));
   return wrong.empty() ? absl::OkStatus() : absl::InternalError(absl::StrCat("ledger of ", job, ": ", wrong));
-}
-
-absl::Status StoreTransaction::InsertJob(const JobRow& row, const std::string& request_id) {
-  SLUICE_RETURN_IF_ERROR(
-      db_.Run("INSERT INTO jobs (job, spec, files_hash, state, paused, error, step, version, "
-              "warm_start_step, next_draw, "
-              "manifest_hash, source, checkpointed, last_step, created, max_staleness, exact_compared, "
-              "exact_max_difference) "
-              "VALUES (?, ?, ?, ?, 0, '', 0, -1, 0, 0, '', '', -1, '', ?, 0, 0, 0)",
-              {row.view.job, SpecToJson(row.view.spec), row.files_hash, static_cast<int64_t>(row.view.state),
-               absl::ToUnixMicros(row.view.create_time)}));
-  for (const char* name : {"issued", "in_flight"}) SLUICE_RETURN_IF_ERROR(Count(row.view.job, name, 0));
-  if (request_id.empty()) return absl::OkStatus();
-  return db_.Run("INSERT INTO request_ids VALUES (?, ?)", {request_id, row.view.job});
-}
-
-absl::Status StoreTransaction::UpdateJob(const JobRow& row) {
-  const JobView& v = row.view;
-  const SqlValue ended =
-      v.end_time == absl::InfiniteFuture() ? SqlValue(nullptr) : SqlValue(absl::ToUnixMicros(v.end_time));
-  return db_.Run(
-      "UPDATE jobs SET state = ?2, paused = ?3, error = ?4, step = ?5, version = ?6, warm_start_step = ?7, "
-      "next_draw = ?8, manifest_hash = ?9, source = ?10, checkpointed = ?11, last_step = ?12, ended = ?13, "
-      "max_staleness = ?14, exact_compared = ?15, exact_max_difference = ?16 WHERE job = ?1",
-      {v.job, static_cast<int64_t>(v.state), int64_t{row.paused}, v.error, v.step, v.version,
-       v.warm_start_step, I(row.next_draw), row.policy.manifest_hash, row.policy.source, row.checkpointed,
-       v.last_step.step > 0 ? StepRecordToJson(v.last_step) : std::string(), ended, v.max_staleness,
-       v.exact_compared, v.exact_max_difference});
-}
-
-absl::Status StoreTransaction::Count(const JobId& job, const char* column, int64_t by) {
-  return db_.Run(
-      "INSERT INTO ledger VALUES (?1, ?2, ?3) ON CONFLICT (job, name) DO UPDATE SET samples = samples + ?3",
-      {job, std::string(column), by});
-}
-
-absl::Status StoreTransaction::IssueGroup(const JobId& job, Draw draw, PolicyVersion train_by,
-                                          int64_t samples) {
-  SLUICE_RETURN_IF_ERROR(
-      db_.Run("INSERT INTO groups (job, draw, train_by) VALUES (?, ?, ?)", {job, I(draw), train_by}));
-  for (int64_t i = 0; i < samples; ++i) {
-    SLUICE_RETURN_IF_ERROR(db_.Run(
-        "INSERT INTO samples (job, draw, idx, ledger) VALUES (?, ?, ?, 'in_flight')", {job, I(draw), i}));
-  }
-  SLUICE_RETURN_IF_ERROR(Count(job, "issued", samples));
-  return Count(job, "in_flight", samples);
-}
-
-absl::StatusOr<SegmentRef> StoreTransaction::Append(const Group& group) {
-  appended_ = true;
-  return segments_.Append(EncodeGroup(group));
-}
-
-absl::Status StoreTransaction::CompleteGroup(const JobId& job, const Group& group) {
-  SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, Append(group));
-  return db_.Run("UPDATE groups SET segment = ?, offset = ?, bytes = ? WHERE job = ? AND draw = ?",
-                 {ref.segment, ref.offset, ref.bytes, job, I(group.draw)});
-}
-
-absl::Status StoreTransaction::SettleSample(const JobId& job, const SampleKey& sample, LedgerColumn column,
-                                            const std::string& reason) {
-  const std::string name = LedgerColumnName(column);
-  SLUICE_RETURN_IF_ERROR(
-      db_.Run("UPDATE samples SET ledger = ?, reason = ? WHERE job = ? AND draw = ? AND idx = ? AND ledger = "
-              "'in_flight'",
-              {name, reason, job, I(sample.draw), int64_t{sample.index}}));
-  if (db_.changes() != 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("sample ", sample.draw, "/", sample.index, " of ", job, " is not in flight"));
-  }
-  SLUICE_RETURN_IF_ERROR(Count(job, "in_flight", -1));
-  return Count(job, name.c_str(), 1);
-}
-
-absl::Status StoreTransaction::DropGroup(const JobId& job, Draw draw, LedgerColumn column,
-                                         const std::string& reason) {
-  const std::string name = LedgerColumnName(column);
-  SLUICE_RETURN_IF_ERROR(
-      db_.Run("UPDATE samples SET ledger = ?, reason = ? WHERE job = ? AND draw = ? AND ledger = 'in_flight'",
-              {name, reason, job, I(draw)}));
-  const int64_t moved = db_.changes();
-  SLUICE_RETURN_IF_ERROR(Count(job, "in_flight", -moved));
-  return Count(job, name.c_str(), moved);
-}
-
-absl::Status StoreTransaction::CancelInFlight(const JobId& job, const std::string& reason) {
-  SLUICE_RETURN_IF_ERROR(
-      db_.Run("UPDATE samples SET ledger = 'cancelled', reason = ? WHERE job = ? AND ledger = 'in_flight'",
-              {reason, job}));
-  const int64_t moved = db_.changes();
-  SLUICE_RETURN_IF_ERROR(Count(job, "in_flight", -moved));
-  return Count(job, "cancelled", moved);
-}
-
-absl::Status StoreTransaction::RecordBatch(const JobId& job, PolicyVersion version,
-                                           const std::vector<Draw>& draws) {
-  SLUICE_RETURN_IF_ERROR(db_.Run("INSERT INTO batches VALUES (?, ?, 0, '', '')", {job, version}));
-  int64_t place = 0;
-  for (Draw draw : draws) {
-    SLUICE_RETURN_IF_ERROR(
-        db_.Run("INSERT INTO batch_draws VALUES (?, ?, ?, ?)", {job, version, place++, I(draw)}));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status StoreTransaction::CommitBatch(const JobId& job, const PolicyRef& policy,
-                                           const std::vector<Draw>& draws, const StepRecordView& record) {
-  SLUICE_RETURN_IF_ERROR(db_.Run("INSERT OR REPLACE INTO batches VALUES (?, ?, 1, ?, ?)",
-                                 {job, policy.version, policy.manifest_hash, StepRecordToJson(record)}));
-  int64_t trained = 0;
-  for (Draw draw : draws) {
-    SLUICE_RETURN_IF_ERROR(db_.Run(
-        "UPDATE samples SET ledger = 'trained', step = ? WHERE job = ? AND draw = ? AND ledger = 'in_flight'",
-        {policy.version, job, I(draw)}));
-    trained += db_.changes();
-  }
-  SLUICE_RETURN_IF_ERROR(Count(job, "in_flight", -trained));
-  return Count(job, "trained", trained);
-}
-
-absl::Status StoreTransaction::AddEvaluationGroup(const JobId& job, int64_t step, const Group& group) {
-  SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, Append(group));
-  return db_.Run("INSERT OR REPLACE INTO evaluation_groups VALUES (?, ?, ?, ?, ?, ?)",
-                 {job, step, I(group.draw), ref.segment, ref.offset, ref.bytes});
-}
-
-absl::Status StoreTransaction::AddEvaluation(const JobId& job, const EvaluationView& evaluation) {
-  return db_.Run("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?)",
-                 {job, evaluation.step, EvaluationToJson(evaluation)});
-}
-
-absl::Status StoreTransaction::AddEvent(const JobId& job, const JobEventView& event) {
-  return db_.Run("INSERT INTO events (job, time, text) VALUES (?, ?, ?)",
-                 {job, absl::ToUnixMicros(event.time), event.text});
-}
-
-absl::Status StoreTransaction::AddAttempt(const JobId& job, const std::string& worker, Draw draw,
-                                          uint32_t number, int64_t samples, absl::Time started) {
-  return db_.Run("INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)",
-                 {job, I(draw), int64_t{number}, worker, samples, absl::ToUnixMicros(started)});
 }
 
 }  // namespace sluice

@@ -124,14 +124,113 @@ TEST_F(StoreTest, IsHeldByOneAtATime) {
   EXPECT_THAT(std::string(second.status().message()), testing::HasSubstr("state directory in use"));
 }
 
-TEST_F(StoreTest, RefusesANewerSchema) {
+TEST_F(StoreTest, KeepsTheLastProgressOfSamplesInFlight) {
+  Insert("j");
+  Insert("other");
+  const auto partial = [](Draw draw, uint32_t index, int32_t tokens) {
+    Trajectory t;
+    t.key = {draw, index};
+    t.tokens.assign(static_cast<size_t>(tokens), 7);
+    t.raw_logprobs.assign(static_cast<size_t>(tokens), -1.5f);
+    t.spans = {{0, tokens, 3, "hash", "cpu"}};
+    return t;
+  };
+  ASSERT_TRUE(store_
+                  ->Transact([&](StoreTransaction& tx) -> absl::Status {
+                    for (const char* job : {"j", "other"}) {
+                      for (Draw draw : {0, 1, 2, 3}) EXPECT_TRUE(tx.IssueGroup(job, draw, 1, 2).ok());
+                      for (Draw draw : {0, 1, 2, 3}) {
+                        for (uint32_t i : {0, 1})
+                          EXPECT_TRUE(tx.SaveProgress(job, partial(draw, i, 64)).ok());
+                      }
+                    }
+                    EXPECT_TRUE(tx.SaveProgress("j", partial(2, 1, 128)).ok());
+                    EXPECT_TRUE(tx.SaveProgress("j", partial(9, 0, 64)).ok());  // was never issued
+                    Trajectory huge = partial(3, 0, 64);
+                    huge.experts.ids.resize(static_cast<size_t>(StoreTransaction::kMaxProgressBytes));
+                    EXPECT_TRUE(tx.SaveProgress("j", huge).ok());
+                    EXPECT_TRUE(tx.CompleteGroup("j", GroupOf(0)).ok());
+                    EXPECT_TRUE(tx.DropGroup("j", 1, LedgerColumn::kDroppedStale, "old").ok());
+                    return tx.SettleSample("j", {2, 0}, LedgerColumn::kQuarantined, "broken");
+                  })
+                  .ok());
+  Reopen();
+  auto progress = store_->LoadProgress("j");
+  ASSERT_TRUE(progress.ok()) << progress.status();
+  ASSERT_EQ(progress->size(), 3u);
+  EXPECT_EQ(progress->at(0).key, (SampleKey{2, 1}));
+  EXPECT_EQ(progress->at(0).tokens.size(), 128u);
+  EXPECT_EQ(progress->at(0).raw_logprobs.back(), -1.5f);
+  EXPECT_EQ(progress->at(0).spans, partial(2, 1, 128).spans);
+  EXPECT_EQ(progress->at(1).key, (SampleKey{3, 0}));
+  EXPECT_EQ(progress->at(1).tokens.size(), 64u);
+  EXPECT_TRUE(progress->at(1).experts.ids.empty());
+  EXPECT_EQ(store_->LoadProgress("other")->size(), 8u);
+  ASSERT_TRUE(store_->Transact([](StoreTransaction& tx) { return tx.CancelInFlight("j", "over"); }).ok());
+  EXPECT_EQ(store_->LoadProgress("j")->size(), 0u);
+  EXPECT_EQ(store_->LoadProgress("other")->size(), 8u);
+}
+
+TEST_F(StoreTest, LeavesOutProgressThatIsDamagedOrOfAnotherSample) {
+  Insert();
+  ASSERT_TRUE(store_
+                  ->Transact([&](StoreTransaction& tx) -> absl::Status {
+                    EXPECT_TRUE(tx.IssueGroup("j", 0, 1, 2).ok());
+                    for (uint32_t i : {0, 1}) {
+                      Trajectory t;
+                      t.key = {0, i};
+                      EXPECT_TRUE(tx.SaveProgress("j", t).ok());
+                    }
+                    return absl::OkStatus();
+                  })
+                  .ok());
   store_.reset();
-  auto db = Database::Open(folder_.path() + "/sluice.db");
-  ASSERT_TRUE((*db)->Run("UPDATE meta SET value = 99 WHERE key = 'schema_version'").ok());
-  db->reset();
-  auto opened = Store::Open(folder_.path());
-  EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(opened.status().message()), testing::HasSubstr("schema version 99"));
+  auto db = *Database::Open(folder_.path() + "/sluice.db");
+  ASSERT_TRUE(db->Run("UPDATE progress SET offset = (SELECT MAX(offset) FROM progress)").ok());
+  db.reset();
+  Reopen();
+  auto progress = store_->LoadProgress("j");
+  ASSERT_EQ(progress->size(), 1u);
+  EXPECT_EQ(progress->at(0).key, (SampleKey{0, 1}));
+}
+
+TEST_F(StoreTest, GivesEpochsThatRiseWhateverTheClockDoes) {
+  const absl::Time day = absl::FromUnixSeconds(1700000000);
+  uint64_t last = *store_->NextEpoch(day);
+  EXPECT_GT(last, static_cast<uint64_t>(absl::ToUnixMillis(day)));  // those of schema 1
+  for (const absl::Time now : {day, day - absl::Hours(24 * 365), absl::UnixEpoch() - absl::Hours(1), day}) {
+    Reopen();
+    for (int i = 0; i < 3000; ++i) {
+      const uint64_t next = *store_->NextEpoch(now);
+      ASSERT_GT(next, last);
+      last = next;
+    }
+  }
+}
+
+TEST_F(StoreTest, KeepsWhatBecameOfAttempts) {
+  Insert();
+  const auto started = absl::FromUnixMicros(10), ended = absl::FromUnixMicros(20);
+  ASSERT_TRUE(store_
+                  ->Transact([&](StoreTransaction& tx) -> absl::Status {
+                    for (uint32_t n : {1, 2, 3})
+                      EXPECT_TRUE(tx.AddAttempt("j", {0, n, "w", 5, 2, started}).ok());
+                    EXPECT_TRUE(tx.EndAttempt("j", 0, 1, AttemptOutcome::kHedgeLost, 7, ended).ok());
+                    EXPECT_TRUE(
+                        tx.EndAttempt("j", 0, 1, AttemptOutcome::kDone, 99, ended).ok());  // has ended
+                    return tx.EndAttempt("j", 0, 2, AttemptOutcome::kDone, 12, ended);
+                  })
+                  .ok());
+  Reopen();  // the third ends with the coordinator
+  store_.reset();
+  auto db = *Database::Open(folder_.path() + "/sluice.db");
+  std::vector<std::string> rows;
+  ASSERT_TRUE(
+      db->Query("SELECT number || ' ' || worker || ' ' || epoch || ' ' || outcome || ' ' || tokens || ' ' || "
+                "(ended > started) FROM attempts ORDER BY seq",
+                {}, [&](const SqlRow& row) { rows.push_back(row.Text(0)); })
+          .ok());
+  EXPECT_EQ(rows, (std::vector<std::string>{"1 w 5 hedge_lost 7 1", "2 w 5 done 12 1", "3 w 5 lost 0 1"}));
 }
 
 TEST_F(StoreTest, SaysThatTheDiskIsFullAndLosesNothing) {

@@ -1,0 +1,55 @@
+// What the store's rows say, as plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "coordinator/job_view.h"
+#include "coordinator/segments.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+// A job's row: what is durable of its view, and what a restart needs.
+struct JobRow {
+  JobView view;  // ledger, evaluations and events are read from their own tables
+  bool paused = false;
+  std::string files_hash;  // of the prompt files as submitted
+  PolicyRef policy;        // of view.version
+  PolicyVersion checkpointed = kNoPolicyVersion;
+  Draw next_draw = 0;
+};
+
+struct StoredGroup {
+  Draw draw = 0;
+  PolicyVersion train_by = 0;
+  SegmentRef record;            // complete when it is set
+  std::vector<bool> in_flight;  // by index: not settled
+  uint32_t attempts = 0;        // so far
+};
+
+struct StoredBatch {
+  PolicyVersion version = 0;
+  std::vector<Draw> draws;
+  bool committed = false;
+  std::string manifest_hash;
+};
+
+struct AttemptStart {
+  Draw draw = 0;
+  uint32_t number = 0;  // of the attempts at this draw
+  std::string worker;
+  uint64_t epoch = 0;  // of the worker
+  int64_t samples = 0;
+  absl::Time started;
+};
+
+// done: all its samples came; lost: its worker's lease or its deadline ran out, or the coordinator restarted;
+// hedge_lost: another attempt was first.
+enum class AttemptOutcome { kDone, kLost, kFailed, kCancelled, kHedgeLost };
+const char* AttemptOutcomeName(
+    AttemptOutcome outcome);  // "done", "lost", "failed", "cancelled", "hedge_lost"
+
+}  // namespace sluice
