@@ -103,6 +103,37 @@ function(sluice_binary name)
   _sluice_record(${name} binary "${A_MAIN}" "${A_DEPS}")
 endfunction()
 
+# Fail points (core/base/fail_point.h) are nothing in what is shipped. For the tests of faults each binary has a twin in
+# ${CMAKE_BINARY_DIR}/fault/bin: the same libraries, but for the few files with fail points, which are compiled a second
+# time and are linked in place of the libraries' own.
+#   sluice_fail_points(coordinator store.cc ...)          after the library: its files with fail points
+#   sluice_fault_binary(sluice-coordinator coordinator)   after the binary: the libraries in it that have such files
+function(sluice_fail_points library)
+  cmake_parse_arguments(A "TORCH" "" "" ${ARGN})
+  add_library(${library}_fail_points OBJECT ${A_UNPARSED_ARGUMENTS})
+  target_compile_definitions(${library}_fail_points PRIVATE SLUICE_FAIL_POINTS)
+  target_link_libraries(${library}_fail_points PRIVATE ${library})
+  if(A_TORCH)
+    sluice_use_torch_pch(${library}_fail_points)
+  endif()
+endfunction()
+
+function(sluice_fault_binary name)
+  get_target_property(main ${name} SOURCES)
+  add_executable(fault-${name} ${main})
+  set_target_properties(fault-${name} PROPERTIES OUTPUT_NAME ${name}
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fault/bin)
+  list(TRANSFORM ARGN APPEND _fail_points)
+  get_target_property(libraries ${name} LINK_LIBRARIES)
+  target_link_libraries(fault-${name} PRIVATE ${ARGN} ${libraries})
+  foreach(property COMPILE_DEFINITIONS SLUICE_WITHOUT_TORCH_HEADERS)
+    get_target_property(value ${name} ${property})
+    if(value)
+      set_target_properties(fault-${name} PROPERTIES ${property} "${value}")
+    endif()
+  endforeach()
+endfunction()
+
 function(sluice_write_target_table)
   get_property(rows GLOBAL PROPERTY SLUICE_TABLE)
   string(REPLACE ";" "\n" text "${rows}")

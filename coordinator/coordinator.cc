@@ -11,6 +11,7 @@
 #include "coordinator/coordinator_impl.h"
 #include "coordinator/prompt_source.h"
 #include "coordinator/reward_patterns.h"
+#include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 
@@ -38,6 +39,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(CoordinatorOption
   for (JobRow& row : rows) {
     SLUICE_ASSIGN_OR_RETURN(row.view.ledger, store->LoadLedger(row.view.job));
   }
+  SLUICE_FAIL_POINT("coordinator.opening");
   return std::make_unique<CoordinatorImpl>(std::move(options), std::shared_ptr<Store>(std::move(store)),
                                            std::move(rows));
 }
@@ -155,6 +157,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
     }
     SLUICE_RETURN_IF_ERROR(
         store_->Transact([&](StoreTransaction& tx) { return tx.InsertJob(row, request_id); }));
+    SLUICE_FAIL_POINT("coordinator.job_inserted");
     LogInfo("job_submitted", {{"job", row.view.job}});
     views_.Publish(row.view);
     order_.push_back(row.view.job);
@@ -237,6 +240,7 @@ absl::StatusOr<Lease> CoordinatorImpl::RegisterWorker(const std::string& name, W
                           fleet_.Register(name, role, address, incarnation, options_.clock->Now()));
   LogInfo("worker_registered",
           {{"worker", name}, {"role", WorkerRoleName(role)}, {"address", address}, {"epoch", member.epoch}});
+  SLUICE_FAIL_POINT("coordinator.worker_registered");
   if (!inbox_->PostControl([this, member] { DeliverWorker(member); })) {
     return absl::UnavailableError("the coordinator is shutting down");
   }
@@ -245,6 +249,7 @@ absl::StatusOr<Lease> CoordinatorImpl::RegisterWorker(const std::string& name, W
 
 absl::StatusOr<Lease> CoordinatorImpl::RenewLease(const std::string& name, uint64_t epoch) {
   SLUICE_RETURN_IF_ERROR(fleet_.Renew(name, epoch, options_.clock->Now()));
+  SLUICE_FAIL_POINT("coordinator.lease_renewed");
   return Lease{epoch, fleet_.lease()};
 }
 

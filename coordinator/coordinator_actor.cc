@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/coordinator_impl.h"
+#include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 
@@ -25,6 +26,7 @@ absl::Status AddGroups(Trainer& trainer, Store& store, const JobId& job, PolicyV
   for (Draw draw : draws) {
     SLUICE_ASSIGN_OR_RETURN(Group group, store.LoadGroup(job, draw));
     SLUICE_RETURN_IF_ERROR(trainer.AddGroup(job, version, RewardedOnly(std::move(group))));
+    SLUICE_FAIL_POINT("coordinator.group_handed_over");
   }
   return absl::OkStatus();
 }
@@ -52,6 +54,7 @@ absl::Status ExpectRecorded(const LearnerCall& call, PolicyVersion version, Lear
 
 absl::Status RunStep(const LearnerCall& call, const std::vector<Draw>& draws, LearnerAnswer& answer) {
   SLUICE_ASSIGN_OR_RETURN(StepResult result, call.trainer->Step(call.job, call.start.number, draws));
+  SLUICE_FAIL_POINT("coordinator.step_answered");
   answer.done.policy = std::move(result.policy);
   answer.done.checkpointed = result.checkpointed;
   answer.metrics = std::move(result.metrics.values);
@@ -62,6 +65,7 @@ absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
   switch (call.start.op) {
     case LearnerOp::kOpen: {
       SLUICE_ASSIGN_OR_RETURN(answer.done.state, call.trainer->Open(call.job, call.spec));
+      SLUICE_FAIL_POINT("coordinator.learner_opened");
       return ExpectRecorded(call, answer.done.state.version, answer);
     }
     case LearnerOp::kSupervise: {
@@ -72,6 +76,7 @@ absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
     }
     case LearnerOp::kPublishFirst: {
       SLUICE_ASSIGN_OR_RETURN(answer.done.policy, call.trainer->PublishFirst(call.job));
+      SLUICE_FAIL_POINT("coordinator.first_published");
       return ExpectRecorded(call, 0, answer);
     }
     case LearnerOp::kAddGroups:
@@ -163,6 +168,7 @@ void CoordinatorImpl::ActivateNext() {
     ++run_number_;
     waiting_.erase(it);
     LogInfo("job_running", {{"job", job}, {"step", run_->row().view.step}});
+    SLUICE_FAIL_POINT("coordinator.job_restored");
     WelcomeFleet();
     Flush();
     return;
@@ -202,6 +208,7 @@ void CoordinatorImpl::Flush() {
   const std::vector<StoreWrite> writes = run_->TakeWrites();
   if (!writes.empty()) {
     if (!CommitWrites(writes)) return;
+    SLUICE_FAIL_POINT("coordinator.writes_durable");
     if (auto ledger = store_->LoadLedger(run_->row().view.job); ledger.ok()) run_ledger_ = *ledger;
   }
   for (const auto& report : run_->TakeReports()) report(metrics_.get());
@@ -268,10 +275,12 @@ void CoordinatorImpl::PublishWaiting() {
 absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) {
   const absl::Time now = options_.clock->Now();
   if (run_ != nullptr && run_->row().view.job == job) {
+    SLUICE_FAIL_POINT("coordinator.controlling");
     if (wanted == JobState::kPaused) run_->Handle({now, PauseEvent{}});
     if (wanted == JobState::kRunning) run_->Handle({now, ResumeEvent{}});
     if (wanted == JobState::kCancelled) run_->Handle({now, CancelEvent{}});
     Flush();
+    SLUICE_FAIL_POINT("coordinator.controlled");
     return absl::OkStatus();
   }
   auto it = waiting_.find(job);
@@ -315,6 +324,7 @@ void CoordinatorImpl::Start(const StartGenerate& a) {
   const CancelToken cancel;
   cancels_.emplace(a.attempt, cancel);
   RolloutRequest request = run_->RequestFor(a);
+  SLUICE_FAIL_POINT("coordinator.generate_starting");
   generate_pool_.Run([this, inbox = inbox_, port = member->rollout, request = std::move(request), cancel,
                       number = run_number_, attempt = a.attempt, name = a.worker] {
     const absl::Status status = port->Generate(request, cancel, [&](Trajectory trajectory) {
@@ -343,6 +353,7 @@ void CoordinatorImpl::Start(const StartScore& a) {
                      call = a.call] {
     auto verdicts =
         std::make_shared<absl::StatusOr<std::vector<Verdict>>>(port->Score(spec, items, deadline));
+    SLUICE_FAIL_POINT("coordinator.verdicts_arrived");
     inbox->PostData([this, verdicts, number, call] {
       if (run_ == nullptr || run_number_ != number) return;
       run_->HandleVerdicts(options_.clock->Now(), call, verdicts->status(),
@@ -356,7 +367,9 @@ void CoordinatorImpl::Start(const StartLoad& a) {
   if (!member.ok() || member->rollout == nullptr) return;
   control_pool_.Run([this, inbox = inbox_, port = member->rollout, a,
                      mode = run_->row().view.spec.staleness.on_new_version, number = run_number_] {
+    SLUICE_FAIL_POINT("coordinator.version_announcing");
     const absl::Status status = port->LoadPolicy(a.policy, mode, a.deadline);
+    SLUICE_FAIL_POINT("coordinator.version_announced");
     inbox->PostData([this, a, status, number] {
       if (run_ == nullptr || run_number_ != number) return;
       run_->Handle({options_.clock->Now(), PolicyLoaded{a.worker, a.epoch, a.policy.version, status}});
@@ -369,6 +382,7 @@ void CoordinatorImpl::Start(const StartLearner& a) {
   LearnerCall call{a, run_->row().view.job, run_->row().view.spec, {}, nullptr, store_};
   if (a.op == LearnerOp::kSupervise) call.examples = run_->ExamplesFor(a.number);
   if (member.ok()) call.trainer = member->learner;
+  SLUICE_FAIL_POINT("coordinator.learner_call_starting");
   ++learner_calls_;
   control_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run_number_] {
     auto answer = std::make_shared<LearnerAnswer>();

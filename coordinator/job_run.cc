@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/rl/advantage.h"
@@ -134,6 +135,7 @@ void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajector
   PolicyVersion oldest = trajectory.spans.front().version;
   for (const VersionSpan& span : trajectory.spans) oldest = std::min(oldest, span.version);
   samples_[SampleRef{it->second.group, index}] = ScoredSample{std::move(trajectory), {}, 0};
+  SLUICE_FAIL_POINT("coordinator.sample_arrived");
   Handle({now, SampleArrived{attempt, index, oldest}});
 }
 
@@ -361,6 +363,7 @@ void JobRun::Apply(absl::Time now, const CommitVersion& a) {
     view.exact_compared += static_cast<int64_t>(value("exact_compared"));
     view.exact_max_difference = std::max(view.exact_max_difference, value("exact_max_difference"));
     reports_.push_back([this, record](CoordinatorMetrics* metrics) {
+      SLUICE_FAIL_POINT("coordinator.version_durable");
       log_.Step(record);
       if (metrics != nullptr) metrics->Step(record);
       LogInfo("step_committed", {{"job", row_.view.job}, {"step", record.step}});
@@ -385,6 +388,7 @@ void JobRun::Apply(absl::Time now, const FinishEvaluation& a) {
                                view.accuracy)});
   writes_.push_back(
       [job = row_.view.job, view](StoreTransaction& tx) { return tx.AddEvaluation(job, view); });
+  SLUICE_FAIL_POINT("coordinator.evaluation_finished");
   reports_.push_back([this, view, now](CoordinatorMetrics*) { log_.Evaluation(view, now); });
 }
 

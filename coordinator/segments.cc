@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "coordinator/crc32c.h"
+#include "core/base/fail_point.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -97,6 +98,7 @@ absl::Status Segments::OpenNewest() {
   if (fstat(fd_, &info) != 0) return ErrnoStatus(errno, absl::StrCat("reading ", Path(newest)));
   segment_ = newest;
   size_ = GoodBytes(fd_, info.st_size);
+  SLUICE_FAIL_POINT("coordinator.segment_opened");
   if (size_ < info.st_size) {
     LogWarning("segment_tail_cut", {{"file", Path(newest)}, {"from", info.st_size}, {"to", size_}});
     if (ftruncate(fd_, size_) != 0) return ErrnoStatus(errno, absl::StrCat("truncating ", Path(newest)));
@@ -141,6 +143,7 @@ absl::StatusOr<SegmentRef> Segments::Append(absl::string_view payload) {
     }
     done += static_cast<size_t>(n);
   }
+  SLUICE_FAIL_POINT("coordinator.segment_written");
   const SegmentRef ref{segment_, size_, static_cast<int64_t>(payload.size())};
   size_ += static_cast<int64_t>(record.size());
   return ref;

@@ -7,6 +7,7 @@
 #include "coordinator/group_codec.h"
 #include "coordinator/spec_json.h"
 #include "coordinator/view_json.h"
+#include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 
@@ -112,7 +113,9 @@ absl::Status Store::Transact(const std::function<absl::Status(StoreTransaction&)
   absl::Status status = body(transaction);
   // What rows refer to is durable before the rows are.
   if (status.ok() && transaction.appended_) status = groups_->Sync();
+  SLUICE_FAIL_POINT("coordinator.transaction_written");
   if (status.ok()) status = db_->Run("COMMIT");
+  SLUICE_FAIL_POINT("coordinator.transaction_committed");
   if (!status.ok()) (void)db_->Run("ROLLBACK");  // fails where SQLite rolled back itself
   return status;
 }

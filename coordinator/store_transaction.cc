@@ -7,6 +7,7 @@
 #include "coordinator/group_codec.h"
 #include "coordinator/spec_json.h"
 #include "coordinator/view_json.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 
 namespace sluice {
@@ -59,6 +60,7 @@ const char* AttemptOutcomeName(AttemptOutcome outcome) {
 }
 
 absl::Status StoreTransaction::InsertJob(const JobRow& row, const std::string& request_id) {
+  SLUICE_FAIL_POINT("coordinator.job_inserting");
   SLUICE_RETURN_IF_ERROR(
       db_.Run("INSERT INTO jobs (job, spec, files_hash, state, paused, error, step, version, "
               "warm_start_step, next_draw, "
@@ -94,6 +96,7 @@ absl::Status StoreTransaction::Count(const JobId& job, const char* column, int64
 
 absl::Status StoreTransaction::IssueGroup(const JobId& job, Draw draw, PolicyVersion train_by,
                                           int64_t samples) {
+  SLUICE_FAIL_POINT("coordinator.group_issuing");
   SLUICE_RETURN_IF_ERROR(
       db_.Run("INSERT INTO groups (job, draw, train_by) VALUES (?, ?, ?)", {job, I(draw), train_by}));
   for (int64_t i = 0; i < samples; ++i) {
@@ -111,6 +114,7 @@ absl::StatusOr<SegmentRef> StoreTransaction::Append(const Group& group) {
 
 absl::Status StoreTransaction::CompleteGroup(const JobId& job, const Group& group) {
   SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, Append(group));
+  SLUICE_FAIL_POINT("coordinator.group_appended");
   const PolicyVersion oldest = OldestVersion(group);
   SLUICE_RETURN_IF_ERROR(db_.Run(
       "UPDATE groups SET segment = ?, offset = ?, bytes = ?, oldest = ? WHERE job = ? AND draw = ?",
@@ -183,6 +187,7 @@ absl::Status StoreTransaction::CancelInFlight(const JobId& job, const std::strin
 
 absl::Status StoreTransaction::RecordBatch(const JobId& job, PolicyVersion version,
                                            const std::vector<Draw>& draws) {
+  SLUICE_FAIL_POINT("coordinator.batch_recording");
   SLUICE_RETURN_IF_ERROR(db_.Run(
       "INSERT INTO batches (job, version, committed, manifest_hash, metrics) VALUES (?, ?, 0, '', '')",
       {job, version}));
@@ -196,6 +201,7 @@ absl::Status StoreTransaction::RecordBatch(const JobId& job, PolicyVersion versi
 
 absl::Status StoreTransaction::CommitBatch(const JobId& job, const PolicyRef& policy,
                                            const std::vector<Draw>& draws, const StepRecordView& record) {
+  SLUICE_FAIL_POINT("coordinator.version_committing");
   int64_t trained = 0;
   SqlValue oldest = nullptr;
   for (Draw draw : draws) {
@@ -220,12 +226,14 @@ absl::Status StoreTransaction::CommitBatch(const JobId& job, const PolicyRef& po
 }
 
 absl::Status StoreTransaction::AddEvaluationGroup(const JobId& job, int64_t step, const Group& group) {
+  SLUICE_FAIL_POINT("coordinator.evaluation_group_adding");
   SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, Append(group));
   return db_.Run("INSERT OR REPLACE INTO evaluation_groups VALUES (?, ?, ?, ?, ?, ?)",
                  {job, step, I(group.draw), ref.segment, ref.offset, ref.bytes});
 }
 
 absl::Status StoreTransaction::AddEvaluation(const JobId& job, const EvaluationView& evaluation) {
+  SLUICE_FAIL_POINT("coordinator.evaluation_adding");
   return db_.Run("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?)",
                  {job, evaluation.step, EvaluationToJson(evaluation)});
 }
@@ -236,6 +244,7 @@ absl::Status StoreTransaction::AddEvent(const JobId& job, const JobEventView& ev
 }
 
 absl::Status StoreTransaction::AddAttempt(const JobId& job, const AttemptStart& a) {
+  SLUICE_FAIL_POINT("coordinator.attempt_adding");
   return db_.Run(
       "INSERT INTO attempts (job, draw, number, worker, epoch, samples, started) VALUES (?, ?, ?, ?, ?, ?, "
       "?)",

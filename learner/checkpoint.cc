@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/base/file.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
@@ -94,9 +95,11 @@ absl::Status WriteFolder(const std::string& folder, const ParameterLayout& layou
     return SerializeSafetensors(layout.Unflatten(layout.trained(), values, DType::kF32));
   };
   SLUICE_RETURN_IF_ERROR(WriteMember(folder, kMasters, tensors(c.state.masters), &manifest));
+  SLUICE_FAIL_POINT("learner.checkpoint_masters_written");
   SLUICE_RETURN_IF_ERROR(WriteMember(folder, kFirst, tensors(c.state.first_moment), &manifest));
   SLUICE_RETURN_IF_ERROR(WriteMember(folder, kSecond, tensors(c.state.second_moment), &manifest));
   SLUICE_RETURN_IF_ERROR(WriteMember(folder, kTrainer, TrainerJson(c).dump(1), &manifest));
+  SLUICE_FAIL_POINT("learner.checkpoint_members_written");
   return WriteFileAtomically(folder + "/" + kManifest, manifest.dump(1));
 }
 
@@ -184,8 +187,10 @@ absl::StatusOr<CheckpointInfo> WriteCheckpoint(const std::string& root, const Pa
   SLUICE_RETURN_IF_ERROR(RemoveTree(temporary));
   absl::Status written = WriteFolder(temporary, layout, content);
   if (written.ok()) written = SyncDirectory(temporary);
+  SLUICE_FAIL_POINT("learner.checkpoint_written");
   if (written.ok()) written = RemoveTree(folder);  // a damaged one
   if (written.ok()) written = Rename(temporary, folder);
+  SLUICE_FAIL_POINT("learner.checkpoint_renamed");
   if (written.ok()) written = SyncDirectory(root);
   if (!written.ok()) {
     RemoveTree(temporary).IgnoreError();
@@ -233,6 +238,7 @@ absl::Status PruneCheckpoints(const std::string& root, int keep) {
   const PolicyVersion oldest = complete[complete.size() - kept].version;
   for (PolicyVersion version : versions) {
     if (version < oldest) SLUICE_RETURN_IF_ERROR(RemoveTree(FolderOf(root, version)));
+    SLUICE_FAIL_POINT("learner.checkpoint_pruned");
     SLUICE_RETURN_IF_ERROR(RemoveTree(FolderOf(root, version) + ".writing"));
   }
   return absl::OkStatus();

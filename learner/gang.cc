@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "core/spec/model_config.h"
@@ -310,7 +311,9 @@ absl::Status Gang::Follow() {
     absl::StatusOr<std::string> payload = Receive(&kind);
     if (!payload.ok()) return broken();
     if (kind == Kind::kEnd) return absl::OkStatus();
+    SLUICE_FAIL_POINT("learner.follower_told");
     const absl::Status done = Execute(kind, *payload);
+    SLUICE_FAIL_POINT("learner.follower_done");
     if (!broken().ok()) return broken();
     // Rank 0 has the same error and reports it; one that only this rank has would let the ranks differ.
     if (!done.ok()) LogWarning("command_failed", {{"rank", rank()}, {"reason", done.message()}});

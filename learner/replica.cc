@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/model/row_ranges.h"
 #include "learner/audit.h"
@@ -281,6 +282,7 @@ class GangReplica final : public Replica {
     const absl::Status mine =
         half_updated_.ok() ? Guard([&] { return Accumulate(batch, objective, &totals); }) : half_updated_;
     SLUICE_RETURN_IF_ERROR(Agree(mine));
+    SLUICE_FAIL_POINT("learner.gradient_agreed");
     SLUICE_RETURN_IF_ERROR(AddUp(&totals));
     absl::Span<const float> gradient = policy_.gradient();
     std::vector<float> reduced;
@@ -291,6 +293,7 @@ class GangReplica final : public Replica {
       gradient = reduced;
     }
     double square = SquareOf(gradient);
+    SLUICE_FAIL_POINT("learner.gradient_reduced");
     SLUICE_RETURN_IF_ERROR(options_.collectives->AllReduceSum(absl::MakeSpan(&square, 1), Deadline()));
     const double norm = std::sqrt(square);
     const bool finite = std::isfinite(norm) && std::isfinite(totals.loss);
@@ -299,6 +302,7 @@ class GangReplica final : public Replica {
           Annotate(Update(gradient, norm, objective.learning_rate), "an update was left half done");
       SLUICE_RETURN_IF_ERROR(Agree(half_updated_));
     }
+    SLUICE_FAIL_POINT("learner.weights_gathered");
     StepMetrics metrics = MetricsOf(batch, totals, objective.reference);
     metrics.values["grad_norm"] = norm;
     metrics.values["learning_rate"] = objective.learning_rate;
@@ -329,6 +333,7 @@ class GangReplica final : public Replica {
     for (size_t i : shares[options_.collectives->rank()]) mine.push_back(batch.groups[i]);
     for (const auto& part : PlanMicroBatches(mine, options_.spec.micro_batch_tokens)) {
       AccumulatePart(batch, part, objective, totals);
+      SLUICE_FAIL_POINT("learner.part_accumulated");
     }
     Audit(batch.sampled, objective, totals);
     return absl::OkStatus();
@@ -452,6 +457,7 @@ class GangReplica final : public Replica {
     const OptimizerSpec& o = options_.spec.optimizer;
     const double scale = o.max_grad_norm > 0 && norm > o.max_grad_norm ? o.max_grad_norm / norm : 1;
     slice_.Update({learning_rate, o.beta1, o.beta2, o.epsilon, o.weight_decay}, gradient, scale, pool());
+    SLUICE_FAIL_POINT("learner.optimizer_done");
     if (options_.collectives->size() == 1) {
       return Guard([&] { return policy_.SetPublished(slice_.masters()); });
     }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/base/file.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
@@ -70,6 +71,7 @@ class LocalTrainer::Impl {
       pending_groups_ = 0;
     }
     SLUICE_RETURN_IF_ERROR(Annotate(Load(job, spec), absl::StrCat("opening job ", job)));
+    SLUICE_FAIL_POINT("learner.job_opened");
     {
       absl::MutexLock pending(&pending_mu_);
       job_ = job;
@@ -96,6 +98,7 @@ class LocalTrainer::Impl {
     }
     const absl::Time start = absl::Now();
     SLUICE_ASSIGN_OR_RETURN(StepMetrics metrics, gang_.Supervise(step, batch));
+    SLUICE_FAIL_POINT("learner.supervised");
     ++warm_start_steps_;
     metrics.values["step_seconds"] = absl::ToDoubleSeconds(absl::Now() - start);
     metrics_.ObserveSupervised(metrics);
@@ -107,7 +110,9 @@ class LocalTrainer::Impl {
     SLUICE_RETURN_IF_ERROR(NeedOpen(job));
     if (version_ != kNoPolicyVersion) return Lookup(0);
     SLUICE_RETURN_IF_ERROR(gang_.BeginReinforcement());
+    SLUICE_FAIL_POINT("learner.reinforcement_begun");
     SLUICE_RETURN_IF_ERROR(Publish(0));
+    SLUICE_FAIL_POINT("learner.first_published");
     SLUICE_RETURN_IF_ERROR(MakeCheckpoint().status());
     return policy_;
   }
@@ -132,6 +137,7 @@ class LocalTrainer::Impl {
     }
     pending_groups_ += fresh ? 1 : 0;
     batch[made.draw] = std::move(made);
+    SLUICE_FAIL_POINT("learner.group_taken");
     return absl::OkStatus();
   }
 
@@ -149,7 +155,9 @@ class LocalTrainer::Impl {
           absl::StrCat("version ", version, " was trained on other draws already and waits to be published"));
     }
     if (trained_version_ != version) SLUICE_RETURN_IF_ERROR(TrainOn(version, order));
+    SLUICE_FAIL_POINT("learner.step_trained");
     SLUICE_RETURN_IF_ERROR(Publish(version));
+    SLUICE_FAIL_POINT("learner.step_published");
     results_[version] = trained_metrics_;
     KeepNewest(&results_, kResultsKept);
     trained_version_ = kNoPolicyVersion;
@@ -161,6 +169,7 @@ class LocalTrainer::Impl {
       result.checkpointed = made.ok();
       if (!made.ok()) LogError("checkpoint_failed", {{"version", version}, {"reason", made.message()}});
     }
+    SLUICE_FAIL_POINT("learner.step_answering");
     return result;
   }
 
@@ -288,6 +297,7 @@ class LocalTrainer::Impl {
     // Publishing again costs little, checks the tensors against those published before, and heals a lost
     // folder.
     SLUICE_RETURN_IF_ERROR(Publish(found.version));
+    SLUICE_FAIL_POINT("learner.resumed");
     if (policy_.manifest_hash != found.manifest_hash) {
       return absl::DataLossError(absl::StrCat("the checkpoint of version ", found.version, " gives manifest ",
                                               policy_.manifest_hash, ", not the published ",
@@ -455,6 +465,7 @@ class LocalTrainer::Impl {
     SLUICE_ASSIGN_OR_RETURN(content.state, gang_.GatherState());
     SLUICE_RETURN_IF_ERROR(MakeDirectories(Root()));
     SLUICE_ASSIGN_OR_RETURN(CheckpointInfo info, WriteCheckpoint(Root(), layout_, content));
+    SLUICE_FAIL_POINT("learner.checkpoint_made");
     const absl::Status pruned = PruneCheckpoints(Root(), spec_.checkpoint.keep);
     if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
     checkpoint_version_ = info.version;

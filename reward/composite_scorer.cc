@@ -6,6 +6,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/rl/reward_check.h"
 #include "core/rl/reward_composition.h"
@@ -122,10 +123,12 @@ absl::StatusOr<std::vector<Verdict>> CompositeScorer::Score(const RewardSpec& sp
   }
   const size_t bytes = BytesOf(items);
   SLUICE_RETURN_IF_ERROR(Admit(items.size(), bytes));
+  SLUICE_FAIL_POINT("reward.call_admitted");
   const absl::Cleanup release = [&] { Release(items.size(), bytes); };
   SLUICE_ASSIGN_OR_RETURN(const std::shared_ptr<JudgeCall> call,
                           Run(spec, items, deadline, cancel, JudgePriority::kNormal));
   std::vector<Verdict> verdicts = call->TakeVerdicts();
+  SLUICE_FAIL_POINT("reward.call_judged");
   for (size_t i = 0; i < verdicts.size(); ++i) {
     metrics_.Count(spec, verdicts[i]);
     if (options_.observer) options_.observer(spec, items[i], verdicts[i]);

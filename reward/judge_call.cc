@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/rl/reward_composition.h"
 #include "reward/quotation.h"
 
@@ -96,6 +97,7 @@ std::vector<JudgeCall::Piece> JudgeCall::PiecesOf(const std::vector<size_t>& com
 }
 
 void JudgeCall::Start() {
+  SLUICE_FAIL_POINT("reward.call_starting");
   std::map<JudgeLane*, std::vector<size_t>> lanes;
   std::map<JudgeLane*, LanePlace> places;
   for (size_t c = 0; c < scorers_.size(); ++c) {
@@ -126,7 +128,9 @@ void JudgeCall::Run(const Piece& piece, const LanePlace& place) {
     self = running_.insert(running_.end(),
                            {&piece, place.lane, std::this_thread::get_id(), limits.deadline + kGrace});
   }
+  SLUICE_FAIL_POINT("reward.piece_begun");
   for (size_t component : piece.components) JudgeComponent(component, piece, limits);
+  SLUICE_FAIL_POINT("reward.piece_judged");
   absl::MutexLock lock(&mu_);
   if (self->piece != nullptr) running_.erase(self);
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 
@@ -120,6 +121,7 @@ void Batcher::RunBatch(Batch& batch) {
     feed.stream->cached += feed.count;
     streams_.KeepPrefix(*feed.stream);
   }
+  SLUICE_FAIL_POINT("rollout.step_computed");
   ApplyWanted();
 }
 
@@ -214,6 +216,7 @@ bool Batcher::AddToken(Stream& member, const SampledToken& sampled) {
   completion.Add(sampled, *member.group->run->policy, options_.backend->kernel_path());
   member.known.push_back(sampled.token);
   metrics_.tokens_generated.Increment();
+  SLUICE_FAIL_POINT("rollout.token_sampled");
   const absl::Time now = absl::Now();
   if (completion.last_token_time == absl::InfinitePast()) {
     metrics_.first_token_seconds.Observe(absl::ToDoubleSeconds(now - member.group->arrival));
@@ -229,6 +232,7 @@ bool Batcher::AddToken(Stream& member, const SampledToken& sampled) {
 // What there is of a completion, the whole of it when it has ended.
 void Batcher::HandOver(Stream& member) {
   RolloutGroup& group = *member.group;
+  SLUICE_FAIL_POINT("rollout.completion_ended");
   Trajectory out = member.completion->Report();
   out.worker = options_.worker;
   if (const int64_t width = member.RoutedWidth(); width > 0) {
@@ -281,6 +285,7 @@ Streams::iterator Batcher::ForkPrompt(Streams::iterator it) {
   while (!prompt.pending.empty()) {
     if (running_sequences() >= options_.max_running_sequences) return std::next(it);
     const size_t place = prompt.pending.front();
+    SLUICE_FAIL_POINT("rollout.prompt_computed");
     std::unique_ptr<Stream> member = NewMember(prompt, place);
     const absl::StatusOr<SampledToken> sampled = member->completion->Sample(prompt.logits);
     if (!sampled.ok()) {

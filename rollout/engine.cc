@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/heap.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -193,12 +194,16 @@ absl::Status Engine::FetchAndServe(const PolicyRef& policy, SwapMode mode, absl:
   }
   const absl::Time start = absl::Now();
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<WeightChannel> channel, options_.open_channel(policy.source));
+  SLUICE_FAIL_POINT("rollout.load_begun");
   SLUICE_ASSIGN_OR_RETURN(FetchedPolicy fetched,
                           FetchPolicy(*channel, policy, deadline, FetchLimits(), clock_));
+  SLUICE_FAIL_POINT("rollout.load_fetched");
   metrics_.weight_sync_bytes.Increment(static_cast<double>(fetched.bytes));
   SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle, MakePolicy(policy, fetched.files, std::move(fetched.tensors),
                                                           {*backend_, options_.dtype}, this->policy().get()));
+  SLUICE_FAIL_POINT("rollout.load_verified");
   Serve(std::move(handle), mode);
+  SLUICE_FAIL_POINT("rollout.load_installed");
   ReturnFreedMemory();  // the tensors as they were fetched
   metrics_.weight_sync_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - start));
   return absl::OkStatus();
@@ -265,6 +270,7 @@ absl::Status Engine::Enqueue(const std::shared_ptr<RolloutGroup>& group) {
   group->arrival = absl::Now();
   arrived_sequences_ += group->sequences();
   arrived_.push_back(group);
+  SLUICE_FAIL_POINT("rollout.call_taken");
   return absl::OkStatus();
 }
 
@@ -289,6 +295,7 @@ absl::Status Engine::Generate(const RolloutRequest& request, const CancelToken& 
       status = group->status;
     }
     for (Trajectory& trajectory : ready) on_trajectory(std::move(trajectory));
+    SLUICE_FAIL_POINT("rollout.completion_reported");
     if (done) return status;
   }
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
 #include "core/base/file.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/hash.h"
@@ -164,14 +165,17 @@ absl::Status PolicyStore::WriteVersion(const JobId& job, PolicyVersion version, 
   absl::Status status = [&]() -> absl::Status {
     SLUICE_RETURN_IF_ERROR(MakeDirectories(temporary));
     SLUICE_RETURN_IF_ERROR(WriteTensors(absl::StrCat(temporary, "/", kTensorsFile), tensors));
+    SLUICE_FAIL_POINT("learner.tensors_written");
     SLUICE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(temporary, "/", kManifestFile), manifest));
     SLUICE_RETURN_IF_ERROR(SyncDirectory(temporary));
+    SLUICE_FAIL_POINT("learner.manifest_written");
     return Rename(temporary, VersionFolder(job, version));
   }();
   if (!status.ok()) {
     RemoveTree(temporary).IgnoreError();  // the first error is the one to tell; the next Publish tries again
     return status;
   }
+  SLUICE_FAIL_POINT("learner.version_renamed");
   return SyncDirectory(versions);
 }
 
@@ -212,6 +216,7 @@ absl::Status PolicyStore::Prune(const JobId& job, const std::set<PolicyVersion>&
     // Gone by one rename, so that no reader finds half a version.
     const std::string doomed = absl::StrCat(folder, "/", kTemporaryPrefix, "pruned.", version);
     SLUICE_RETURN_IF_ERROR(Rename(VersionFolder(job, version), doomed));
+    SLUICE_FAIL_POINT("learner.version_doomed");
     SLUICE_RETURN_IF_ERROR(RemoveTree(doomed));
     absl::MutexLock index_lock(&mu_);
     indexes_.remove_if([&](const auto& entry) { return entry.first == IndexKey(job, version); });

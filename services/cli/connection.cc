@@ -42,9 +42,11 @@ absl::StatusOr<std::unique_ptr<JobClient>> ConnectToCoordinator(const Connection
 }
 
 absl::StatusOr<std::string> SubmitJob(const ConnectionOptions& options, const v1::JobSpec& spec,
-                                      absl::Duration patience) {
+                                      absl::Duration patience, std::string request_id) {
   const absl::Time deadline = absl::Now() + patience;
-  SLUICE_ASSIGN_OR_RETURN(const std::string request_id, RandomRequestId());
+  if (request_id.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(request_id, RandomRequestId());
+  }
   while (true) {
     const auto client = ConnectToCoordinator(options);
     const absl::StatusOr<std::string> job =

@@ -25,9 +25,9 @@ void AddConnectionOptions(CLI::App& command, ConnectionOptions& options);
 absl::StatusOr<std::unique_ptr<JobClient>> ConnectToCoordinator(const ConnectionOptions& options);
 
 // Submits a job once, whatever is lost on the way: it is sent again under one request id while the
-// coordinator is away, for at most `patience`. Returns the job's name.
+// coordinator is away, for at most `patience`; an empty one: a random one. Returns the job's name.
 absl::StatusOr<std::string> SubmitJob(const ConnectionOptions& options, const v1::JobSpec& spec,
-                                      absl::Duration patience);
+                                      absl::Duration patience, std::string request_id = "");
 
 // Shows each state of a job until it has ended, and returns the last. Connects again while the coordinator is
 // away, for at most `patience` in one go; its address is looked up anew each time. `on_state` returns whether

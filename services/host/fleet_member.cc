@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "services/wire/grpc_status.h"
@@ -79,6 +80,7 @@ absl::Status FleetMember::Ask(Call call) {
 }
 
 absl::StatusOr<absl::Duration> FleetMember::Register() {
+  SLUICE_FAIL_POINT("worker.registering");
   v1::RegisterWorkerRequest request;
   request.set_name(options_.name);
   request.set_role(options_.role);
@@ -114,6 +116,7 @@ void FleetMember::Run() {
     if (renew_in.ok()) {
       registered = true;
       last_failure = absl::StatusCode::kOk;
+      SLUICE_FAIL_POINT("worker.lease_held");
       backoff = options_.min_backoff;
       if (!Sleep(*renew_in)) return;
       continue;

@@ -50,6 +50,8 @@ class Host {
   absl::Status Start();
   // "127.0.0.1:41234", with the real port. Valid after Start.
   const std::string& address() const { return address_; }
+  // What others are told. Valid after Start.
+  const std::string& advertised() const { return options_.advertise.empty() ? address_ : options_.advertise; }
   // Valid after Create.
   const std::string& metrics_address() const { return metrics_address_; }
   // For calls without a network, in tests.

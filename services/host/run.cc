@@ -59,7 +59,7 @@ absl::Status Serve(Host& host, HostedRole& role, const RoleMain& main) {
     FleetMemberOptions options;
     options.name = host.name();
     options.role = main.worker_role;
-    options.address = host.address();
+    options.address = host.advertised();
     member = std::make_unique<FleetMember>(std::move(channel), std::move(options));
   }
   host.Wait();

@@ -30,6 +30,9 @@ bool IsLoopbackHost(absl::string_view host) {
 void AddServerOptions(CLI::App& app, ServerOptions& options) {
   app.add_option("--listen", options.listen, "Address of the gRPC service; port 0: any free one")
       ->capture_default_str();
+  app.add_option(
+      "--advertise", options.advertise,
+      "Address at which others reach the gRPC service, where it is not that of --listen: a proxy's");
   app.add_option("--metrics-listen", options.metrics_listen, "Address of /metrics; port 0: any free one")
       ->capture_default_str();
   app.add_option("--address-file", options.address_file,
@@ -59,6 +62,7 @@ absl::Status CheckLoopback(absl::string_view address, absl::string_view flag) {
 absl::Status Validate(const ServerOptions& options) {
   SLUICE_RETURN_IF_ERROR(CheckLoopback(options.listen, "--listen"));
   SLUICE_RETURN_IF_ERROR(CheckLoopback(options.metrics_listen, "--metrics-listen"));
+  if (!options.advertise.empty()) SLUICE_RETURN_IF_ERROR(CheckLoopback(options.advertise, "--advertise"));
   if (!options.coordinator.empty())
     SLUICE_RETURN_IF_ERROR(CheckLoopback(options.coordinator, "--coordinator"));
   if (options.name.size() > kMaxNameBytes) {

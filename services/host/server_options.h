@@ -11,6 +11,7 @@ namespace sluice {
 
 struct ServerOptions {
   std::string listen = "127.0.0.1:0";          // gRPC; port 0: the kernel chooses
+  std::string advertise;                       // where others reach it, when that is not `listen`: a proxy
   std::string metrics_listen = "127.0.0.1:0";  // Prometheus, /metrics
   std::string address_file;                    // written when serving; empty: none
   std::string state_dir;                       // empty: the role needs none
@@ -19,7 +20,7 @@ struct ServerOptions {
   std::string log_level = "info";              // debug, info, warning, error
 };
 
-// Declares --listen, --metrics-listen, --address-file, --state, --coordinator, --name, --log-level.
+// Declares --listen, --advertise, --metrics-listen, --address-file, --state, --coordinator, --name, --log-level.
 void AddServerOptions(CLI::App& app, ServerOptions& options);
 
 // Refuses what cannot be served safely: without TLS and an identity only loopback addresses are bound or

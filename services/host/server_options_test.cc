@@ -37,10 +37,12 @@ TEST(ServerOptions, AreReadFromTheCommandLine) {
   ServerOptions options;
   AddServerOptions(app, options);
   app.parse(
-      "--listen 127.0.0.1:5 --metrics-listen 127.0.0.1:6 --address-file a.json --state s --coordinator "
+      "--listen 127.0.0.1:5 --advertise 127.0.0.1:8 --metrics-listen 127.0.0.1:6 --address-file a.json "
+      "--state s --coordinator "
       "127.0.0.1:7 --name rollout-1 --log-level debug",
       false);
   EXPECT_EQ(options.listen, "127.0.0.1:5");
+  EXPECT_EQ(options.advertise, "127.0.0.1:8");
   EXPECT_EQ(options.metrics_listen, "127.0.0.1:6");
   EXPECT_EQ(options.address_file, "a.json");
   EXPECT_EQ(options.state_dir, "s");
@@ -57,6 +59,9 @@ TEST(ServerOptions, AreRefusedWhenAnyAddressIsNotLoopback) {
   options = {};
   options.metrics_listen = "0.0.0.0:0";
   EXPECT_THAT(std::string(Validate(options).message()), StartsWith("--metrics-listen: "));
+  options = {};
+  options.advertise = "example.com:1";
+  EXPECT_THAT(std::string(Validate(options).message()), StartsWith("--advertise: "));
 }
 
 TEST(ApplyLogLevel, RefusesAnUnknownName) {

@@ -132,7 +132,7 @@ class FirstRankRole final : public RankRole {
     TrainerOptions options;
     options.state_dir = absl::StrCat(host.options().state_dir, "/jobs");
     options.policies = policies_.get();
-    options.source = host.address();
+    options.source = host.advertised();
     SLUICE_RETURN_IF_ERROR(MakeDirectories(options.state_dir));
     StartRank(&store_, std::move(options));
     trainer_.Set(rank_.get());

@@ -19,6 +19,7 @@ struct SubmitOptions {
   ConnectionOptions connection;
   std::string file;
   std::vector<std::string> set;
+  std::string request_id;
   bool wait = false, json = false;
 };
 
@@ -44,7 +45,7 @@ int ExitCodeOfJob(const v1::Job& job) {
 int Submit(const SubmitOptions& o) {
   const auto spec = ReadJob(o.file, o.set);
   if (!spec.ok()) return Report(spec.status());
-  const auto job = SubmitJob(o.connection, *spec, kSubmitPatience);
+  const auto job = SubmitJob(o.connection, *spec, kSubmitPatience, o.request_id);
   if (!job.ok()) return Report(LocateMistake(job.status(), o.file, o.set));
   std::cout << nlohmann::json{{"job", *job}}.dump() << std::endl;
   if (!o.wait) return kDone;
@@ -94,6 +95,9 @@ void AddSubmitCommands(CommandLine& line) {
       "Relative paths in FILE are relative to FILE's folder. Mistakes are told with file, line and column.",
       [](CLI::App& command, SubmitOptions& o) {
         AddJobFileOptions(command, o);
+        command.add_option("--request-id", o.request_id,
+                           "Names this submission: whoever is left without an answer submits again under the "
+                           "same name, and gets the job that there is");
         command.add_flag(
             "--wait", o.wait,
             "Stay until the job has ended, with progress on standard error; exit 1 when it failed");

@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
+#include "core/base/file_descriptor.h"
 #include "core/base/status.h"
 
 namespace sluice::cli {
@@ -25,8 +26,34 @@ namespace {
 constexpr int kExecFailed = 127;
 constexpr int kFieldStartTime = 22;  // of /proc/PID/stat, counted from 1 (proc(5))
 
+// What a child waits for before it becomes the binary: a byte from the parent. The parent's death is an end
+// without one.
+struct Gate {
+  FileDescriptor read_end, write_end;  // not valid: there is no gate
+
+  absl::Status Make() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "pipe");
+    read_end.Reset(ends[0]);
+    write_end.Reset(ends[1]);
+    return absl::OkStatus();
+  }
+  bool Await() const {
+    if (!read_end.valid()) return true;
+    close(write_end.get());
+    char byte = 0;
+    while (true) {
+      const ssize_t n = read(read_end.get(), &byte, 1);
+      if (n >= 0 || errno != EINTR) return n == 1;
+    }
+  }
+  bool Open() const { return write(write_end.get(), "", 1) == 1; }
+};
+
 // Only async-signal-safe calls: the parent may have threads.
-[[noreturn]] void RunChild(const SpawnOptions& options, char* const* argv, int log_fd, pid_t parent) {
+[[noreturn]] void RunChild(const SpawnOptions& options, char* const* argv, int log_fd, const Gate& gate,
+                           pid_t parent) {
+  if (!gate.Await()) _exit(kExecFailed);
   if (options.new_session) setsid();
   if (options.die_with_parent) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -62,21 +89,27 @@ ExitStatus FromWaitStatus(int status) {
 
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   if (access(options.argv[0].c_str(), X_OK) != 0) return ErrnoStatus(errno, options.argv[0]);
-  int log_fd = -1;
+  Gate gate;
+  if (options.before_exec) SLUICE_RETURN_IF_ERROR(gate.Make());
+  FileDescriptor log_fd;
   if (!options.log_file.empty()) {
-    log_fd = open(options.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (log_fd < 0) return ErrnoStatus(errno, absl::StrCat("opening ", options.log_file));
+    log_fd.Reset(open(options.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!log_fd.valid()) return ErrnoStatus(errno, absl::StrCat("opening ", options.log_file));
   }
   std::vector<char*> argv;
   for (const std::string& a : options.argv) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) RunChild(options, argv.data(), log_fd, parent);
-  const int error = errno;
-  if (log_fd >= 0) close(log_fd);
-  if (pid < 0) return ErrnoStatus(error, absl::StrCat("starting ", options.argv[0]));
-  return pid;
+  if (pid == 0) RunChild(options, argv.data(), log_fd.get(), gate, parent);
+  if (pid < 0) return ErrnoStatus(errno, absl::StrCat("starting ", options.argv[0]));
+  if (!options.before_exec) return pid;
+  absl::Status allowed = options.before_exec(pid);
+  if (allowed.ok() && !gate.Open()) allowed = ErrnoStatus(errno, absl::StrCat("starting ", options.argv[0]));
+  if (allowed.ok()) return pid;
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  return allowed;
 }
 
 absl::StatusOr<ProcessIdentity> IdentityOf(pid_t pid) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,9 +19,13 @@ struct SpawnOptions {
   std::string log_file;           // standard output and error are appended to it; empty: inherited
   bool new_session = false;       // signals of the terminal do not reach it
   bool die_with_parent = false;   // SIGTERM when the starting thread ends
+  // Called in the parent when the process is there and waits: nothing of the binary has run. It never does
+  // when this fails, or when the parent dies in it.
+  std::function<absl::Status(pid_t)> before_exec;
 };
 
-// NOT_FOUND when argv[0] is not there. Signals are unblocked in the child, standard input is empty.
+// NOT_FOUND when argv[0] is not there. Signals are unblocked in the child, standard input is empty. An error
+// leaves no child.
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options);
 
 // Names one process for good: a pid is used again, a pid with its start time is not, within one boot.

@@ -1,6 +1,7 @@
 #include "services/cli/supervisor/process.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -42,6 +43,60 @@ TEST(ProcessTest, NamesTheBinaryWhenItIsMissing) {
   const auto pid = Spawn({{"/does/not/exist"}});
   EXPECT_EQ(pid.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(pid.status().message()), HasSubstr("/does/not/exist"));
+}
+
+// A shell that makes this file.
+SpawnOptions Touching(const std::string& file) { return {{"/bin/sh", "-c", "echo >" + file}}; }
+
+TEST(ProcessTest, TellsOfTheProcessBeforeItRuns) {
+  const std::string file = ::testing::TempDir() + "/process_test.before";
+  std::filesystem::remove(file);
+  SpawnOptions options = Touching(file);
+  pid_t told = 0;
+  options.before_exec = [&](pid_t pid) {
+    told = pid;
+    EXPECT_TRUE(IdentityOf(pid).ok());
+    EXPECT_FALSE(FileExists(file));
+    return absl::OkStatus();
+  };
+  const auto pid = Spawn(options);
+  ASSERT_TRUE(pid.ok()) << pid.status();
+  EXPECT_EQ(told, *pid);
+  EXPECT_EQ(AwaitExit(*pid).ToString(), "exit code 0");
+  EXPECT_TRUE(FileExists(file));
+}
+
+TEST(ProcessTest, DoesNotRunWhatIsRefused) {
+  const std::string file = ::testing::TempDir() + "/process_test.refused";
+  SpawnOptions options = Touching(file);
+  options.before_exec = [](pid_t) { return absl::ResourceExhaustedError("no room"); };
+  EXPECT_EQ(Spawn(options).status(), absl::ResourceExhaustedError("no room"));
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // there is no child
+  EXPECT_FALSE(FileExists(file));
+}
+
+TEST(ProcessTest, DoesNotRunWhenItsParentDiesBefore) {
+  const std::string file = ::testing::TempDir() + "/process_test.orphan";
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    SpawnOptions options = Touching(file);
+    options.before_exec = [&](pid_t pid) {
+      if (write(ends[1], &pid, sizeof(pid)) == sizeof(pid)) kill(getpid(), SIGKILL);
+      return absl::OkStatus();
+    };
+    (void)Spawn(options);
+    _exit(0);
+  }
+  pid_t child = 0;
+  ASSERT_EQ(read(ends[0], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
+  EXPECT_EQ(AwaitExit(parent).ToString(), "signal 9 (Killed)");
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (IdentityOf(child).ok() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE(IdentityOf(child).ok());
+  EXPECT_FALSE(FileExists(file));
+  for (const int end : ends) close(end);
 }
 
 TEST(ProcessTest, KnowsAProcessByItsStartTime) {

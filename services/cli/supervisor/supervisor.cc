@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "services/cli/supervisor/supervisor_record.h"
 
@@ -86,6 +87,7 @@ void Supervisor::Adopt() {
     }
     at->process = p.identity;
     at->adopted = true;
+    SLUICE_FAIL_POINT("supervisor.child_adopting");
     at->phase = Phase::kStarting;  // until its address file says where it serves
     at->started = absl::Now();
     at->policy.Started(at->started);
@@ -143,6 +145,7 @@ absl::Status Supervisor::Reap(Member& member, absl::Time now) {
 }
 
 absl::Status Supervisor::OnDeath(Member& member, const std::string& how, absl::Time now) {
+  SLUICE_FAIL_POINT("supervisor.death_seen");
   const pid_t pid = member.process.pid;
   member.process = {};
   member.adopted = false;
@@ -179,6 +182,7 @@ void Supervisor::DrainGang() {
     if (m.is.role != "learner" || m.process.pid == 0) continue;
     kill(m.process.pid, SIGKILL);
     gang_draining_ = true;
+    SLUICE_FAIL_POINT("supervisor.gang_draining");
   }
   if (!gang_draining_) ++gang_epoch_;  // the last rank of the old epoch is gone
 }
@@ -217,15 +221,23 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   std::filesystem::remove(AddressPath(options_.state, member.is), ignored);
   const std::string log = LogPath(options_.state, member.is);
   RotateLog(log);
-  SLUICE_ASSIGN_OR_RETURN(const pid_t pid, Spawn({CommandOf(member.is, context), log, /*new_session=*/true,
-                                                  /*die_with_parent=*/false}));
-  const auto identity = IdentityOf(pid);
-  member.process = identity.ok() ? *identity : ProcessIdentity{pid, 0, ""};
-  member.adopted = false;
-  member.phase = Phase::kStarting;
-  member.started = now;
-  member.policy.Started(now);
-  return WriteRecords();
+  SpawnOptions spawn{CommandOf(member.is, context), log, /*new_session=*/true, /*die_with_parent=*/false, {}};
+  // Recorded before it runs: a supervisor killed meanwhile leaves no process that the next one does not know.
+  spawn.before_exec = [&](pid_t pid) -> absl::Status {
+    SLUICE_FAIL_POINT("supervisor.child_forked");
+    const auto identity = IdentityOf(pid);
+    member.process = identity.ok() ? *identity : ProcessIdentity{pid, 0, ""};
+    member.adopted = false;
+    member.phase = Phase::kStarting;
+    member.started = now;
+    member.policy.Started(now);
+    SLUICE_RETURN_IF_ERROR(WriteRecords());
+    SLUICE_FAIL_POINT("supervisor.child_recorded");
+    return absl::OkStatus();
+  };
+  const absl::Status started = Spawn(spawn).status();
+  SLUICE_FAIL_POINT("supervisor.child_started");
+  return started;
 }
 
 absl::Status Supervisor::CheckServing(Member& member, absl::Time now) {
@@ -234,6 +246,7 @@ absl::Status Supervisor::CheckServing(Member& member, absl::Time now) {
     member.address = *address;
     member.phase = Phase::kServing;
     member.served_once = true;
+    SLUICE_FAIL_POINT("supervisor.child_serving");
     return WriteRecords();
   }
   if (now - member.started > options_.start_deadline) {
@@ -323,6 +336,7 @@ absl::Status Supervisor::WriteRecords() const {
     if (m.process.pid != 0) record.processes.push_back({m.is.name, m.process});
   }
   SLUICE_RETURN_IF_ERROR(WriteSupervisorRecord(options_.state, record));
+  SLUICE_FAIL_POINT("supervisor.record_written");
   return WriteFileAtomically(ClusterPath(options_.state), SerializeCluster(cluster));
 }
 
