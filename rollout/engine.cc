@@ -188,17 +188,33 @@ void Engine::EndLoad() {
   loading_ = false;
 }
 
+absl::StatusOr<FetchedPolicy> Engine::Fetch(const PolicyRef& policy, absl::Time deadline) {
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<WeightChannel> channel, options_.open_channel(policy.source));
+  PolicyCache* const cache = options_.policy_cache.get();
+  absl::StatusOr<FetchedPolicy> fetched =
+      cache != nullptr ? cache->Fetch(*channel, policy, deadline)
+                       : FetchPolicy(*channel, policy, deadline, FetchLimits(), clock_);
+  if (!fetched.ok()) {
+    if (absl::IsDataLoss(fetched.status())) metrics_.weights_refused.Increment();
+    return fetched;
+  }
+  metrics_.weight_sync_bytes.Increment(static_cast<double>(fetched->bytes));
+  metrics_.weight_patched_bytes.Increment(static_cast<double>(fetched->patched_bytes));
+  if (cache == nullptr) return fetched;
+  if (const absl::Status kept = cache->Keep(*fetched); !kept.ok()) {
+    LogWarning("policy_not_kept", {{"policy_version", policy.version}, {"why", kept.message()}});
+  }
+  return fetched;
+}
+
 absl::Status Engine::FetchAndServe(const PolicyRef& policy, SwapMode mode, absl::Time deadline) {
   if (options_.open_channel == nullptr) {
     return absl::FailedPreconditionError("this worker was started without a way to fetch policies");
   }
   const absl::Time start = absl::Now();
-  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<WeightChannel> channel, options_.open_channel(policy.source));
   SLUICE_FAIL_POINT("rollout.load_begun");
-  SLUICE_ASSIGN_OR_RETURN(FetchedPolicy fetched,
-                          FetchPolicy(*channel, policy, deadline, FetchLimits(), clock_));
+  SLUICE_ASSIGN_OR_RETURN(FetchedPolicy fetched, Fetch(policy, deadline));
   SLUICE_FAIL_POINT("rollout.load_fetched");
-  metrics_.weight_sync_bytes.Increment(static_cast<double>(fetched.bytes));
   SLUICE_ASSIGN_OR_RETURN(PolicyHandle handle, MakePolicy(policy, fetched.files, std::move(fetched.tensors),
                                                           {*backend_, options_.dtype}, this->policy().get()));
   SLUICE_FAIL_POINT("rollout.load_verified");

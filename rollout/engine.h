@@ -27,6 +27,7 @@
 #include "core/rl/weight_channel.h"
 #include "core/spec/tensor.h"
 #include "prometheus/registry.h"
+#include "core/weights/policy_cache.h"
 #include "rollout/batcher.h"
 #include "rollout/engine_metrics.h"
 #include "rollout/policy_handle.h"
@@ -47,6 +48,8 @@ struct EngineOptions {
   bool share_prefixes = true;  // false: each sequence computes its prompt for itself
   // Opens the channel to a PolicyRef's source. Called on the thread of LoadPolicy.
   std::function<absl::StatusOr<std::unique_ptr<WeightChannel>>(const std::string& source)> open_channel;
+  // Where policies are kept that were fetched; null: nowhere.
+  std::shared_ptr<PolicyCache> policy_cache;
 };
 
 // log p(token t+1 | tokens 0..t) for each token after the first, at temperature 1.
@@ -89,6 +92,7 @@ class Engine final : public RolloutWorker {
   void Wake();  // has the engine's thread look at its calls
   // Runs `condition`, of members under mu_, to true. DEADLINE_EXCEEDED says what was waited for.
   absl::Status AwaitOr(absl::FunctionRef<bool()> condition, absl::Time deadline, absl::string_view what);
+  absl::StatusOr<FetchedPolicy> Fetch(const PolicyRef& policy, absl::Time deadline);
   absl::Status FetchAndServe(const PolicyRef& policy, SwapMode mode, absl::Time deadline);
   // Takes the turn to load; loads are rare and large, so there is one at a time.
   absl::Status BeginLoad(absl::Time deadline);

@@ -37,6 +37,11 @@ EngineMetrics::EngineMetrics(prometheus::Registry& registry)
                                       "Tokens that were not computed because their blocks were kept.")),
       weight_sync_bytes(
           MakeCounter(registry, "sluice_weight_sync_bytes_total", "Bytes of policies received.")),
+      weight_patched_bytes(
+          MakeCounter(registry, "sluice_weight_patched_bytes_total",
+                      "Bytes of tensors that were made from an older version's and not received whole.")),
+      weights_refused(MakeCounter(registry, "sluice_weights_refused_total",
+                                  "Policies that were not what their manifest says, and never served.")),
       sequences_running(MakeGauge(registry, "sluice_sequences_running", "Sequences in the batch.")),
       sequences_queued(MakeGauge(registry, "sluice_sequences_queued", "Sequences waiting for a place.")),
       cache_blocks_used(MakeGauge(registry, "sluice_cache_blocks_used",

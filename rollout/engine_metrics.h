@@ -24,6 +24,8 @@ class EngineMetrics {
   prometheus::Counter& prefix_misses;
   prometheus::Counter& prefix_tokens_saved;
   prometheus::Counter& weight_sync_bytes;
+  prometheus::Counter& weight_patched_bytes;
+  prometheus::Counter& weights_refused;
   prometheus::Gauge& sequences_running;
   prometheus::Gauge& sequences_queued;
   prometheus::Gauge& cache_blocks_used;

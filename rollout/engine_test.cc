@@ -37,10 +37,11 @@ TEST_F(EngineTest, MetricsAreThereFromTheStart) {
   for (const char* name :
        {"sluice_tokens_generated_total", "sluice_prompt_tokens_total", "sluice_sequences_running",
         "sluice_sequences_queued", "sluice_cache_blocks_used", "sluice_cache_blocks_capacity",
-        "sluice_weight_sync_seconds", "sluice_weight_sync_bytes_total", "sluice_preemptions_total",
-        "sluice_rollouts_total", "sluice_engine_step_seconds", "sluice_prefix_cache_hits_total",
-        "sluice_prefix_cache_misses_total", "sluice_prefix_cache_tokens_saved_total",
-        "sluice_prefix_cache_blocks", "sluice_time_to_first_token_seconds", "sluice_token_seconds"}) {
+        "sluice_weight_sync_seconds", "sluice_weight_sync_bytes_total", "sluice_weight_patched_bytes_total",
+        "sluice_weights_refused_total", "sluice_preemptions_total", "sluice_rollouts_total",
+        "sluice_engine_step_seconds", "sluice_prefix_cache_hits_total", "sluice_prefix_cache_misses_total",
+        "sluice_prefix_cache_tokens_saved_total", "sluice_prefix_cache_blocks",
+        "sluice_time_to_first_token_seconds", "sluice_token_seconds"}) {
     EXPECT_EQ(engine.Metric(name), 0) << name;
   }
   EXPECT_EQ(engine.Metric("sluice_policy_version"), -1);

@@ -1,5 +1,6 @@
 #include "core/weights/fetch_policy.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/hash.h"
 #include "core/base/status.h"
+#include "core/weights/tensor_patch.h"
 
 namespace sluice {
 namespace {
@@ -18,6 +20,8 @@ struct Fetch {
   absl::Time deadline;
   const FetchLimits& limits;
   const Clock& clock;
+  const FetchBase* base;                                // null: none, or it turned out to be of no use
+  std::map<std::string, std::string> base_hashes = {};  // of the base's tensors, by name
 
   absl::Status CheckDeadline(absl::string_view what) const {
     if (clock.Now() <= deadline) return absl::OkStatus();
@@ -53,6 +57,57 @@ struct Fetch {
       total += tensor.bytes;
     }
     return manifest;
+  }
+
+  // What the base says of its tensors; without that it is of no use.
+  void OpenBase() {
+    if (base == nullptr) return;
+    const absl::StatusOr<std::string> json =
+        base->channel.ReadManifest(base->policy.job, base->policy.version, deadline);
+    const absl::StatusOr<Manifest> manifest = json.ok() && ManifestHash(*json) == base->policy.manifest_hash
+                                                  ? ParseManifest(*json)
+                                                  : absl::NotFoundError("no such base");
+    if (!manifest.ok() || base->policy.job != policy.job) {
+      base = nullptr;
+      return;
+    }
+    for (const ManifestTensor& tensor : manifest->tensors) base_hashes[tensor.name] = tensor.sha256;
+  }
+
+  absl::Status ReadBase(const ManifestTensor& expected, std::string& bytes) const {
+    return base->channel.ReadTensor(policy.job, base->policy.version, expected.name, deadline,
+                                    [&](absl::string_view chunk) -> absl::Status {
+                                      bytes.append(chunk.data(), chunk.size());
+                                      return static_cast<int64_t>(bytes.size()) <= expected.bytes
+                                                 ? absl::OkStatus()
+                                                 : absl::DataLossError("the base's tensor is larger");
+                                    });
+  }
+
+  // The tensor made from the base's, or null: then it has to be read whole.
+  std::shared_ptr<std::string> PatchTensor(const ManifestTensor& expected, FetchedPolicy& out) {
+    if (base == nullptr || base_hashes.count(expected.name) == 0) return nullptr;
+    auto bytes = std::make_shared<std::string>();  // shared as in ReadTensor
+    bytes->reserve(static_cast<size_t>(expected.bytes));
+    if (!ReadBase(expected, *bytes).ok()) return nullptr;
+    if (base_hashes.at(expected.name) != expected.sha256) {
+      PatchReader patch(*bytes);
+      int64_t received = 0;
+      const absl::Status read = channel.ReadPatch(base->policy, policy.version, expected.name, deadline,
+                                                  [&](absl::string_view chunk) {
+                                                    received += static_cast<int64_t>(chunk.size());
+                                                    return patch.Add(chunk);
+                                                  });
+      out.bytes += received;
+      if (absl::IsUnimplemented(read) || absl::IsNotFound(read) || absl::IsFailedPrecondition(read)) {
+        base = nullptr;  // for no tensor
+        return nullptr;
+      }
+      if (!read.ok() || !patch.Finish().ok()) return nullptr;
+    }
+    if (Sha256Hex(*bytes) != expected.sha256) return nullptr;
+    out.patched_bytes += expected.bytes;
+    return bytes;
   }
 
   absl::StatusOr<HostTensor> ReadTensor(const ManifestTensor& expected) const {
@@ -97,8 +152,9 @@ struct Fetch {
     return content;
   }
 
-  absl::StatusOr<FetchedPolicy> Run() const {
+  absl::StatusOr<FetchedPolicy> Run() {
     FetchedPolicy out;
+    OpenBase();
     SLUICE_ASSIGN_OR_RETURN(out.manifest, ReadManifest(&out.bytes));
     for (const auto& [name, sha256] : out.manifest.model_files) {
       SLUICE_ASSIGN_OR_RETURN(std::string content, ReadModelFile(name, sha256));
@@ -106,6 +162,11 @@ struct Fetch {
       out.files[name] = std::move(content);
     }
     for (const ManifestTensor& tensor : out.manifest.tensors) {
+      SLUICE_RETURN_IF_ERROR(CheckDeadline(absl::StrCat("tensor ", tensor.name)));
+      if (std::shared_ptr<std::string> patched = PatchTensor(tensor, out); patched != nullptr) {
+        out.tensors[tensor.name] = HostTensor{tensor.dtype, tensor.shape, std::move(patched)};
+        continue;
+      }
       SLUICE_ASSIGN_OR_RETURN(out.tensors[tensor.name], ReadTensor(tensor));
       out.bytes += tensor.bytes;
     }
@@ -116,9 +177,9 @@ struct Fetch {
 }  // namespace
 
 absl::StatusOr<FetchedPolicy> FetchPolicy(WeightChannel& channel, const PolicyRef& policy,
-                                          absl::Time deadline, const FetchLimits& limits,
-                                          const Clock& clock) {
-  absl::StatusOr<FetchedPolicy> out = Fetch{channel, policy, deadline, limits, clock}.Run();
+                                          absl::Time deadline, const FetchLimits& limits, const Clock& clock,
+                                          const FetchBase* base) {
+  absl::StatusOr<FetchedPolicy> out = Fetch{channel, policy, deadline, limits, clock, base}.Run();
   if (out.ok()) return out;
   return Annotate(out.status(), absl::StrCat("policy version ", policy.version, " of job ", policy.job));
 }

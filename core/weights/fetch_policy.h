@@ -20,17 +20,27 @@ struct FetchLimits {
   int64_t model_file_bytes = int64_t{512} << 20;  // of one file
 };
 
+// An older version of the same job that is at hand: what did not change since is taken from it.
+struct FetchBase {
+  WeightChannel& channel;
+  PolicyRef policy;
+};
+
 struct FetchedPolicy {
   Manifest manifest;
   TensorMap tensors;
   ModelFiles files;
-  int64_t bytes = 0;  // received, of everything
+  int64_t bytes = 0;          // received, of everything
+  int64_t patched_bytes = 0;  // of the tensors that were made from the base's
 };
 
+// With a base, tensors travel as patches where the channel makes them; each is checked like any other, and
+// read whole where its patch does not give what the manifest says.
 // DATA_LOSS, naming what, when the manifest, a tensor or a model file is not what `policy` or the manifest
 // says; RESOURCE_EXHAUSTED above a limit; DEADLINE_EXCEEDED; or the channel's error.
 absl::StatusOr<FetchedPolicy> FetchPolicy(WeightChannel& channel, const PolicyRef& policy,
                                           absl::Time deadline, const FetchLimits& limits = FetchLimits(),
-                                          const Clock& clock = Clock::Real());
+                                          const Clock& clock = Clock::Real(),
+                                          const FetchBase* base = nullptr);
 
 }  // namespace sluice

@@ -18,6 +18,7 @@
 #include "core/base/file_descriptor.h"
 #include "core/base/hash.h"
 #include "core/base/status.h"
+#include "core/weights/tensor_patch.h"
 
 namespace sluice {
 namespace {
@@ -57,11 +58,11 @@ absl::Status WriteAll(int fd, absl::string_view bytes, const std::string& path) 
   return absl::OkStatus();
 }
 
-absl::Status WriteTensors(const std::string& path, const TensorMap& tensors) {
+absl::Status WriteTensors(const std::string& path, const TensorMap& tensors, bool durable) {
   FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("creating ", path));
   for (const auto& [name, tensor] : tensors) SLUICE_RETURN_IF_ERROR(WriteAll(fd.get(), *tensor.bytes, path));
-  if (fsync(fd.get()) != 0) return ErrnoStatus(errno, absl::StrCat("syncing ", path));
+  if (durable && fsync(fd.get()) != 0) return ErrnoStatus(errno, absl::StrCat("syncing ", path));
   return absl::OkStatus();
 }
 
@@ -108,9 +109,10 @@ absl::StatusOr<std::string> BuildManifest(const JobId& job, PolicyVersion versio
   return SerializeManifest(manifest);
 }
 
-absl::StatusOr<std::unique_ptr<PolicyStore>> PolicyStore::Open(const std::string& root, Clock& clock) {
+absl::StatusOr<std::unique_ptr<PolicyStore>> PolicyStore::Open(const std::string& root, Clock& clock,
+                                                               Keeping keeping) {
   SLUICE_RETURN_IF_ERROR(MakeDirectories(root));
-  return std::unique_ptr<PolicyStore>(new PolicyStore(root, clock));
+  return std::unique_ptr<PolicyStore>(new PolicyStore(root, clock, keeping));
 }
 
 std::string PolicyStore::JobFolder(const JobId& job) const { return absl::StrCat(root_, "/", job); }
@@ -164,7 +166,8 @@ absl::Status PolicyStore::WriteVersion(const JobId& job, PolicyVersion version, 
   const std::string temporary = absl::StrCat(versions, "/", kTemporaryPrefix, version);
   absl::Status status = [&]() -> absl::Status {
     SLUICE_RETURN_IF_ERROR(MakeDirectories(temporary));
-    SLUICE_RETURN_IF_ERROR(WriteTensors(absl::StrCat(temporary, "/", kTensorsFile), tensors));
+    SLUICE_RETURN_IF_ERROR(
+        WriteTensors(absl::StrCat(temporary, "/", kTensorsFile), tensors, keeping_ == Keeping::kDurable));
     SLUICE_FAIL_POINT("learner.tensors_written");
     SLUICE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(temporary, "/", kManifestFile), manifest));
     SLUICE_RETURN_IF_ERROR(SyncDirectory(temporary));
@@ -271,9 +274,8 @@ absl::StatusOr<std::shared_ptr<const PolicyStore::Index>> PolicyStore::IndexOf(c
   return std::shared_ptr<const Index>(index);
 }
 
-absl::Status PolicyStore::ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor,
-                                     absl::Time deadline,
-                                     const std::function<absl::Status(absl::string_view)>& on_chunk) {
+absl::StatusOr<PolicyStore::TensorFile> PolicyStore::OpenTensor(const JobId& job, PolicyVersion version,
+                                                                const std::string& tensor) {
   SLUICE_RETURN_IF_ERROR(CheckVersion(job, version));
   SLUICE_ASSIGN_OR_RETURN(const std::shared_ptr<const Index> index, IndexOf(job, version));
   const auto range = index->tensors.find(tensor);
@@ -281,23 +283,67 @@ absl::Status PolicyStore::ReadTensor(const JobId& job, PolicyVersion version, co
     return absl::NotFoundError(
         absl::StrCat("tensor ", tensor, " is not in version ", version, " of job ", job));
   }
-  const std::string path = absl::StrCat(VersionFolder(job, version), "/", kTensorsFile);
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return ErrnoStatus(errno, absl::StrCat("opening ", path));
-  int64_t offset = range->second.offset, left = range->second.bytes;
-  std::string buffer(static_cast<size_t>(std::min(left, kChunkBytes)), '\0');
-  while (left > 0) {
-    SLUICE_RETURN_IF_ERROR(CheckDeadline(deadline, tensor));
-    const size_t want = static_cast<size_t>(std::min(left, kChunkBytes));
-    const ssize_t n = pread(fd.get(), buffer.data(), want, offset);
+  TensorFile file;
+  file.path = absl::StrCat(VersionFolder(job, version), "/", kTensorsFile);
+  file.fd.Reset(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.fd.valid()) return ErrnoStatus(errno, absl::StrCat("opening ", file.path));
+  file.tensor = tensor;
+  file.offset = range->second.offset;
+  file.left = range->second.bytes;
+  return file;
+}
+
+absl::StatusOr<absl::string_view> PolicyStore::TensorFile::Next() {
+  buffer.resize(static_cast<size_t>(std::min(left, kChunkBytes)));
+  size_t done = 0;
+  while (done < buffer.size()) {
+    const ssize_t n =
+        pread(fd.get(), buffer.data() + done, buffer.size() - done, offset + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, absl::StrCat("reading ", path));
     if (n == 0) return absl::DataLossError(absl::StrCat(path, " ends within tensor ", tensor));
-    SLUICE_RETURN_IF_ERROR(on_chunk(absl::string_view(buffer.data(), static_cast<size_t>(n))));
-    offset += n;
-    left -= n;
+    done += static_cast<size_t>(n);
+  }
+  offset += static_cast<int64_t>(done);
+  left -= static_cast<int64_t>(done);
+  return absl::string_view(buffer);
+}
+
+absl::Status PolicyStore::ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor,
+                                     absl::Time deadline,
+                                     const std::function<absl::Status(absl::string_view)>& on_chunk) {
+  SLUICE_ASSIGN_OR_RETURN(TensorFile file, OpenTensor(job, version, tensor));
+  while (file.left > 0) {
+    SLUICE_RETURN_IF_ERROR(CheckDeadline(deadline, tensor));
+    SLUICE_ASSIGN_OR_RETURN(const absl::string_view bytes, file.Next());
+    SLUICE_RETURN_IF_ERROR(on_chunk(bytes));
   }
   return absl::OkStatus();
+}
+
+absl::Status PolicyStore::ReadPatch(const PolicyRef& base, PolicyVersion version, const std::string& tensor,
+                                    absl::Time deadline,
+                                    const std::function<absl::Status(absl::string_view)>& on_chunk) {
+  SLUICE_ASSIGN_OR_RETURN(const PolicyRef here, Lookup(base.job, base.version));
+  if (here.manifest_hash != base.manifest_hash) {
+    return absl::FailedPreconditionError(absl::StrCat("version ", base.version, " of job ", base.job, " is ",
+                                                      here.manifest_hash, " here, not ", base.manifest_hash));
+  }
+  SLUICE_ASSIGN_OR_RETURN(TensorFile from, OpenTensor(base.job, base.version, tensor));
+  SLUICE_ASSIGN_OR_RETURN(TensorFile to, OpenTensor(base.job, version, tensor));
+  if (from.left != to.left) {
+    return absl::FailedPreconditionError(absl::StrCat("tensor ", tensor, " has ", from.left,
+                                                      " bytes in version ", base.version, " and ", to.left,
+                                                      " in version ", version));
+  }
+  PatchWriter patch(on_chunk);
+  while (to.left > 0) {
+    SLUICE_RETURN_IF_ERROR(CheckDeadline(deadline, tensor));
+    SLUICE_ASSIGN_OR_RETURN(const absl::string_view old_bytes, from.Next());
+    SLUICE_ASSIGN_OR_RETURN(const absl::string_view new_bytes, to.Next());
+    SLUICE_RETURN_IF_ERROR(patch.Add(old_bytes, new_bytes));
+  }
+  return patch.Finish();
 }
 
 absl::StatusOr<std::string> PolicyStore::ReadModelFile(const JobId& job, const std::string& name,

@@ -1,4 +1,4 @@
-// The published versions of jobs on disk, and the direct port that reads them.
+// The published versions of jobs on disk, and the direct port that reads them and makes patches between them.
 //
 //   ROOT/<job>/files/<name>                    the model's small files, the same for all versions of a job
 //   ROOT/<job>/versions/<version>/manifest.json
@@ -26,6 +26,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "core/base/file_descriptor.h"
 #include "core/rl/types.h"
 #include "core/rl/weight_channel.h"
 #include "core/spec/checkpoint_dir.h"
@@ -40,9 +41,12 @@ absl::StatusOr<std::string> BuildManifest(const JobId& job, PolicyVersion versio
 
 class PolicyStore final : public WeightChannel {
  public:
+  // kCache: what is published may be lost with the machine's power, for it can be fetched again.
+  enum class Keeping { kDurable, kCache };
   // Makes `root` where it is missing. `clock` is what deadlines are measured by.
   static absl::StatusOr<std::unique_ptr<PolicyStore>> Open(const std::string& root,
-                                                           Clock& clock = Clock::Real());
+                                                           Clock& clock = Clock::Real(),
+                                                           Keeping keeping = Keeping::kDurable);
 
   // Makes a version durable. The returned ref names the content; its source is the store's root. Publishing
   // the same content again is OK and gives the same ref; ALREADY_EXISTS when the version has other content;
@@ -62,6 +66,9 @@ class PolicyStore final : public WeightChannel {
   absl::Status ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor,
                           absl::Time deadline,
                           const std::function<absl::Status(absl::string_view)>& on_chunk) override;
+  absl::Status ReadPatch(const PolicyRef& base, PolicyVersion version, const std::string& tensor,
+                         absl::Time deadline,
+                         const std::function<absl::Status(absl::string_view)>& on_chunk) override;
   absl::StatusOr<std::string> ReadModelFile(const JobId& job, const std::string& name,
                                             absl::Time deadline) override;
 
@@ -75,18 +82,31 @@ class PolicyStore final : public WeightChannel {
   };
   using IndexKey = std::pair<JobId, PolicyVersion>;
 
-  PolicyStore(std::string root, Clock& clock) : root_(std::move(root)), clock_(clock) {}
+  // What is left to read of one tensor.
+  struct TensorFile {
+    // The next bytes, at most 1 MiB; valid until the next call.
+    absl::StatusOr<absl::string_view> Next();
+    std::string path, tensor;
+    FileDescriptor fd;
+    int64_t offset = 0, left = 0;
+    std::string buffer;
+  };
+
+  PolicyStore(std::string root, Clock& clock, Keeping keeping)
+      : root_(std::move(root)), clock_(clock), keeping_(keeping) {}
 
   std::string JobFolder(const JobId& job) const;
   std::string VersionFolder(const JobId& job, PolicyVersion version) const;
   absl::Status WriteVersion(const JobId& job, PolicyVersion version, const TensorMap& tensors,
                             const std::string& manifest);
   absl::Status WriteModelFiles(const JobId& job, const ModelFiles& files);
+  absl::StatusOr<TensorFile> OpenTensor(const JobId& job, PolicyVersion version, const std::string& tensor);
   absl::StatusOr<std::shared_ptr<const Index>> IndexOf(const JobId& job, PolicyVersion version);
   absl::Status CheckDeadline(absl::Time deadline, absl::string_view what) const;
 
   const std::string root_;
   Clock& clock_;
+  const Keeping keeping_;
   absl::Mutex writer_mu_;  // one Publish or Prune at a time
   absl::Mutex mu_;
   // Of the versions read last, newest first; at most kIndexes. Shared with the reads under way.

@@ -62,12 +62,24 @@ grpc::ServerWriteReactor<v1::PullTensorsResponse>* WeightAdapter::PullTensors(
         check.Require(!request->tensors().empty(), "tensors", "at least one is needed");
         check.AtMost(request->tensors_size(), kMaxTensors, "tensors", "names");
         for (const std::string& tensor : request->tensors()) check.Name(tensor, "tensors");
+        const PolicyRef base = {request->job(), request->base().policy_version(),
+                                request->base().manifest_hash(), ""};
+        if (request->has_base()) {
+          check.NotNegative(base.version, "base.policy_version");
+          check.Require(base.manifest_hash.size() == 64, "base.manifest_hash",
+                        "must be a SHA-256 in hexadecimal");
+        }
         SLUICE_RETURN_IF_ERROR(check.status());
         for (const std::string& tensor : request->tensors()) {
           int64_t offset = 0;
-          SLUICE_RETURN_IF_ERROR(channel_.ReadTensor(
-              request->job(), request->policy_version(), tensor, call.deadline,
-              [&](absl::string_view bytes) { return WriteChunks(tensor, bytes, offset, writer); }));
+          const auto write = [&](absl::string_view bytes) {
+            return WriteChunks(tensor, bytes, offset, writer);
+          };
+          SLUICE_RETURN_IF_ERROR(
+              request->has_base()
+                  ? channel_.ReadPatch(base, request->policy_version(), tensor, call.deadline, write)
+                  : channel_.ReadTensor(request->job(), request->policy_version(), tensor, call.deadline,
+                                        write));
         }
         return absl::OkStatus();
       });

@@ -31,6 +31,25 @@ absl::Status RemoteWeightChannel::ReadTensor(const JobId& job, PolicyVersion ver
   request.set_job(job);
   request.set_policy_version(version);
   request.add_tensors(tensor);
+  return Pull(request, deadline, on_chunk);
+}
+
+absl::Status RemoteWeightChannel::ReadPatch(const PolicyRef& base, PolicyVersion version,
+                                            const std::string& tensor, absl::Time deadline,
+                                            const std::function<absl::Status(absl::string_view)>& on_chunk) {
+  v1::PullTensorsRequest request;
+  request.set_job(base.job);
+  request.set_policy_version(version);
+  request.add_tensors(tensor);
+  request.mutable_base()->set_policy_version(base.version);
+  request.mutable_base()->set_manifest_hash(base.manifest_hash);
+  return Pull(request, deadline, on_chunk);
+}
+
+// Of one tensor.
+absl::Status RemoteWeightChannel::Pull(const v1::PullTensorsRequest& request, absl::Time deadline,
+                                       const std::function<absl::Status(absl::string_view)>& on_chunk) {
+  const std::string& tensor = request.tensors(0);
   ClientCall call(peer_, deadline);
   const auto reader = stub_->PullTensors(call.context(), request);
   absl::Status broken = absl::OkStatus();

@@ -20,10 +20,16 @@ class RemoteWeightChannel final : public WeightChannel {
   absl::Status ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor,
                           absl::Time deadline,
                           const std::function<absl::Status(absl::string_view)>& on_chunk) override;
+  absl::Status ReadPatch(const PolicyRef& base, PolicyVersion version, const std::string& tensor,
+                         absl::Time deadline,
+                         const std::function<absl::Status(absl::string_view)>& on_chunk) override;
   absl::StatusOr<std::string> ReadModelFile(const JobId& job, const std::string& name,
                                             absl::Time deadline) override;
 
  private:
+  absl::Status Pull(const v1::PullTensorsRequest& request, absl::Time deadline,
+                    const std::function<absl::Status(absl::string_view)>& on_chunk);
+
   const Peer peer_;
   const std::unique_ptr<v1::WeightService::Stub> stub_;
 };

@@ -31,6 +31,12 @@ class MemoryChannel final : public WeightChannel {
     status_of_chunk = on_chunk(found->second);
     return status_of_chunk;
   }
+  absl::Status ReadPatch(const PolicyRef& base, PolicyVersion version, const std::string& tensor, absl::Time,
+                         const std::function<absl::Status(absl::string_view)>& on_chunk) override {
+    base_asked = base;
+    if (base.version >= version) return absl::FailedPreconditionError("another base");
+    return on_chunk(tensors[tensor]);
+  }
   absl::StatusOr<std::string> ReadModelFile(const JobId&, const std::string& name, absl::Time) override {
     files_asked.push_back(name);
     return std::string("\0binary\xFF", 8);
@@ -38,6 +44,7 @@ class MemoryChannel final : public WeightChannel {
   std::map<std::string, std::string> tensors;
   absl::Status status_of_chunk;
   std::vector<std::string> files_asked;
+  PolicyRef base_asked;
 };
 
 class RemoteWeightChannelTest : public ::testing::Test {
@@ -75,6 +82,27 @@ TEST_F(RemoteWeightChannelTest, ReadsTensorsWholeInBoundedChunks) {
     EXPECT_EQ(bytes.size(), size);
     EXPECT_TRUE(bytes == channel_.tensors["w"]);
   }
+}
+
+TEST_F(RemoteWeightChannelTest, ReadsPatchesForTheBaseThatItHas) {
+  channel_.tensors["w"] = Pattern((size_t{3} << 20) + 5);
+  const PolicyRef base = {"job", 2, std::string(64, 'a'), ""};
+  std::string bytes;
+  const auto append = [&](absl::string_view chunk) {
+    EXPECT_LE(chunk.size(), size_t{1} << 20);
+    bytes.append(chunk.data(), chunk.size());
+    return absl::OkStatus();
+  };
+  const absl::Status status = remote_.ReadPatch(base, 3, "w", Soon(), append);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(bytes == channel_.tensors["w"]);
+  EXPECT_EQ(channel_.base_asked, base);
+  channel_.tensors["w"].clear();  // nothing changed
+  bytes.clear();
+  EXPECT_TRUE(remote_.ReadPatch(base, 3, "w", Soon(), append).ok());
+  EXPECT_TRUE(bytes.empty());
+  EXPECT_TRUE(absl::IsFailedPrecondition(remote_.ReadPatch(base, 2, "w", Soon(), append)));
+  EXPECT_TRUE(absl::IsInvalidArgument(remote_.ReadPatch({"job", 2, "short", ""}, 3, "w", Soon(), append)));
 }
 
 TEST_F(RemoteWeightChannelTest, EndsWhenTheReceiverHasEnough) {

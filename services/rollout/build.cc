@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "rollout/engine.h"
 #include "services/adapters/rollout_adapter.h"
+#include "services/adapters/weight_adapter.h"
 #include "services/openai/endpoint.h"
 #include "services/openai/http_server.h"
 #include "services/remote/remote_weight_channel.h"
@@ -22,14 +23,21 @@ absl::StatusOr<std::unique_ptr<WeightChannel>> OpenChannel(const std::string& so
 
 class RolloutRole final : public HostedRole {
  public:
-  RolloutRole(std::unique_ptr<Engine> engine, Host& host)
+  RolloutRole(std::unique_ptr<Engine> engine, std::shared_ptr<PolicyCache> policies, Host& host)
       : engine_(std::move(engine)),
+        policies_(std::move(policies)),
         endpoint_(*engine_, [this] { return Served(); }),
         adapter_(*engine_, host.executor(),
                  [this](const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline) {
                    return Score(job, tokens, deadline);
-                 }) {}
-  std::vector<grpc::Service*> Services() override { return {&adapter_}; }
+                 }) {
+    if (policies_ == nullptr) return;
+    weight_adapter_ = std::make_unique<WeightAdapter>(policies_->channel(), host.executor());
+  }
+  std::vector<grpc::Service*> Services() override {
+    if (weight_adapter_ == nullptr) return {&adapter_};
+    return {&adapter_, weight_adapter_.get()};
+  }
   void OnStopping() override {
     if (http_ != nullptr) http_->Stop();
     engine_->Shutdown();
@@ -64,9 +72,11 @@ class RolloutRole final : public HostedRole {
   }
 
   std::unique_ptr<Engine> engine_;
+  std::shared_ptr<PolicyCache> policies_;  // the engine's; null: none
   openai::Endpoint endpoint_;
   RolloutAdapter adapter_;
-  std::unique_ptr<openai::HttpServer> http_;  // null: not served
+  std::unique_ptr<WeightAdapter> weight_adapter_;  // of the cache; null: none
+  std::unique_ptr<openai::HttpServer> http_;       // null: not served
 };
 
 absl::Status CheckFlags(const RolloutFlags& flags, const Host& host) {
@@ -100,6 +110,10 @@ void RolloutFlags::Add(CLI::App& app) {
   app.add_option("--dtype", dtype, "With --model: what its tensors are rounded to, bf16 or fp32")
       ->check(CLI::IsMember({"bf16", "fp32"}))
       ->capture_default_str();
+  app.add_flag(
+      "--keep-policies,!--no-keep-policies", keep_policies,
+      "Keep the last two policies fetched in the state folder (default), where it is given: then a new one "
+      "travels as what changed, and other workers can fetch it here");
   app.add_option("--http-port", http_port,
                  "Serve the OpenAI API on this port of 127.0.0.1 too; 0: any free one, -1: do not")
       ->check(CLI::Range(-1, 65535))
@@ -115,6 +129,12 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildRollout(const RolloutFlags& fla
   options.max_running_sequences = flags.max_running;
   options.max_queued_sequences = flags.max_queue;
   options.open_channel = OpenChannel;
+  if (flags.keep_policies && flags.model.empty() && !host.options().state_dir.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(options.policy_cache,
+                            PolicyCache::Open(absl::StrCat(host.options().state_dir, "/policies")));
+  }
+  const std::shared_ptr<PolicyCache> policies =
+      options.policy_cache;  // shared with the service that gives them on
   SLUICE_ASSIGN_OR_RETURN(options.backend, OpenDevice(flags.device));
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                           Engine::Create(std::move(options), host.registry()));
@@ -126,7 +146,7 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildRollout(const RolloutFlags& fla
       return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": ", loaded.message()));
     LogInfo("model_loaded", {{"model", flags.model}, {"dtype", flags.dtype}});
   }
-  auto role = std::make_unique<RolloutRole>(std::move(engine), host);
+  auto role = std::make_unique<RolloutRole>(std::move(engine), policies, host);
   if (flags.http_port >= 0) {
     SLUICE_RETURN_IF_ERROR(Annotate(role->StartHttp(flags.http_port, host), "--http-port"));
   }

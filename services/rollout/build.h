@@ -21,6 +21,7 @@ struct RolloutFlags {
   std::string model;           // private mode: a Hugging Face directory
   std::string dtype = "bf16";  // of private mode; otherwise the manifest says
   int http_port = -1;          // of the OpenAI API on 127.0.0.1; 0: any free one, -1: none
+  bool keep_policies = true;   // those fetched, in the state folder where there is one
   void Add(CLI::App& app);
 };
 
