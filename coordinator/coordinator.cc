@@ -254,3 +254,14 @@ absl::StatusOr<Lease> CoordinatorImpl::RenewLease(const std::string& name, uint6
 }
 
 }  // namespace sluice
+absl::Status CoordinatorImpl::LeaveFleet(const std::string& name, uint64_t epoch) {
+  const auto member = fleet_.Leave(name, epoch);
+  if (!member.ok()) return absl::OkStatus();
+  LogInfo("worker_left", {{"worker", name}, {"epoch", epoch}});
+  const bool posted = inbox_->PostControl([this, worker = *member] {
+    if (run_ != nullptr)
+      run_->Handle({options_.clock->Now(), WorkerDown{worker.name, worker.epoch, "it stops"}});
+  });
+  return posted ? absl::OkStatus() : absl::UnavailableError("the coordinator is shutting down");
+}
+

@@ -47,6 +47,7 @@ class CoordinatorImpl final : public Coordinator {
                                        const std::string& incarnation) override;
   absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) override;
   void Shutdown() override;
+  absl::Status LeaveFleet(const std::string& name, uint64_t epoch) override;
 
  private:
   // The actor (coordinator_actor.cc). All of these run on its thread.

@@ -68,7 +68,7 @@ class C10dCollectives final : public Collectives {
 
   absl::Status Broadcast(absl::Span<char> bytes, int root, absl::Time deadline) override {
     SLUICE_RETURN_IF_ERROR(CheckBroadcast(size_, root));
-    return Run("Broadcast", deadline, [&] {
+    return Run(absl::StrCat("Broadcast of ", bytes.size(), " bytes from rank ", root), deadline, [&] {
       c10d::BroadcastOptions options;
       options.rootRank = root;
       options.timeout = TimeLeft(deadline);
@@ -81,7 +81,7 @@ class C10dCollectives final : public Collectives {
   absl::Status AllGather(absl::Span<const char> mine, absl::Span<char> all, absl::Time deadline) override {
     SLUICE_RETURN_IF_ERROR(CheckPieces("AllGather", size_, mine.size(), all.size()));
     if (mine.empty()) return Barrier(deadline);
-    return Run("AllGather", deadline, [&] {
+    return Run(absl::StrCat("AllGather of ", all.size(), " bytes"), deadline, [&] {
       c10d::AllgatherOptions options;
       options.timeout = TimeLeft(deadline);
       std::vector<at::Tensor> ins = {OnDevice(const_cast<char*>(mine.data()), mine.size(), torch::kUInt8)};
@@ -98,7 +98,7 @@ class C10dCollectives final : public Collectives {
     SLUICE_RETURN_IF_ERROR(CheckPieces("ReduceScatterSum", size_, mine.size(), values.size()));
     if (mine.empty()) return Barrier(deadline);
     std::vector<float> parts(values.size());
-    SLUICE_RETURN_IF_ERROR(Run("ReduceScatterSum", deadline, [&] {
+    SLUICE_RETURN_IF_ERROR(Run(absl::StrCat("ReduceScatterSum of ", values.size(), " values"), deadline, [&] {
       c10d::AllToAllOptions options;
       options.timeout = TimeLeft(deadline);
       at::Tensor in = OnDevice(const_cast<float*>(values.data()), values.size(), torch::kFloat32);
@@ -146,14 +146,14 @@ class C10dCollectives final : public Collectives {
   }
 
   template <typename Body>
-  absl::Status Run(const char* operation, absl::Time deadline, Body body) {
+  absl::Status Run(const std::string& operation, absl::Time deadline, Body body) {
     if (broken_) return absl::UnavailableError("the gang is broken: an operation failed before");
     try {
       body();
       return absl::OkStatus();
     } catch (const std::exception& error) {
       broken_ = true;
-      return C10dStatus(operation, error, deadline);
+      return C10dStatus(absl::StrCat(operation, ", rank ", rank_, " of ", size_), error, deadline);
     }
   }
 
@@ -170,11 +170,12 @@ std::chrono::milliseconds TimeLeft(absl::Time deadline) {
   return std::max(absl::ToChronoMilliseconds(left), std::chrono::milliseconds(1));
 }
 
-absl::Status C10dStatus(const char* operation, const std::exception& error, absl::Time deadline) {
+absl::Status C10dStatus(const std::string& operation, const std::exception& error, absl::Time deadline) {
   std::string what = error.what();
   what = what.substr(0, what.find('\n'));
   if (absl::Now() >= deadline || absl::StrContains(what, "imed out") || absl::StrContains(what, "imeout")) {
-    return absl::DeadlineExceededError(absl::StrCat(operation, " waited for the other ranks: ", what));
+    return absl::DeadlineExceededError(
+        absl::StrCat(operation, ": not all ranks came to it by its deadline: ", what));
   }
   return absl::UnavailableError(absl::StrCat(operation, ": ", what));
 }

@@ -29,7 +29,7 @@ std::unique_ptr<Collectives> MakeC10dCollectives(c10::intrusive_ptr<c10d::Backen
 
 // Time left as c10d takes it, at least 1 ms.
 std::chrono::milliseconds TimeLeft(absl::Time deadline);
-// DEADLINE_EXCEEDED or UNAVAILABLE.
-absl::Status C10dStatus(const char* operation, const std::exception& error, absl::Time deadline);
+// DEADLINE_EXCEEDED or UNAVAILABLE, with the operation and the rank in the message.
+absl::Status C10dStatus(const std::string& operation, const std::exception& error, absl::Time deadline);
 
 }  // namespace sluice

@@ -72,6 +72,7 @@ std::string Header(const v1::Job& job, int width) {
                     Elapsed(job, job.last_step()), "\n");
   }
   if (!job.waiting_for().empty()) absl::StrAppend(&out, "  waiting for ", job.waiting_for(), "\n");
+  if (!job.stalled().empty()) absl::StrAppend(&out, "  stalled: waits for ", job.stalled(), "\n");
   if (!job.error().empty()) absl::StrAppend(&out, "  error: ", job.error(), "\n");
   return out;
 }
@@ -221,6 +222,7 @@ std::string RenderLine(const v1::Job& job) {
     absl::StrAppendFormat(&out, " held_out %.3f@%d", last.accuracy(), last.step());
   }
   if (!job.waiting_for().empty()) absl::StrAppend(&out, " waiting for ", job.waiting_for());
+  if (!job.stalled().empty()) absl::StrAppend(&out, " stalled: waits for ", job.stalled());
   if (!job.error().empty()) absl::StrAppend(&out, " error: ", job.error());
   return out;
 }

@@ -52,6 +52,16 @@ v1::WatchJobResponse Running() {
   return state;
 }
 
+TEST(PanelTest, SaysWhatIsStalled) {
+  v1::WatchJobResponse state = Running();
+  EXPECT_EQ(RenderPanel(state, {}, 80).find("stalled"), std::string::npos);
+  EXPECT_EQ(RenderLine(state.job()).find("stalled"), std::string::npos);
+  state.mutable_job()->set_stalled("step 6 on learner-0 since 2026-01-02T03:04:05Z");
+  const std::string line = "stalled: waits for step 6 on learner-0 since 2026-01-02T03:04:05Z";
+  EXPECT_NE(RenderPanel(state, {}, 80).find(line), std::string::npos);
+  EXPECT_NE(RenderLine(state.job()).find(line), std::string::npos);
+}
+
 TEST(SparklineTest, ScalesBetweenLeastAndGreatest) {
   EXPECT_EQ(Sparkline({0, 1, 2, 3, 4, 5, 6, 7}, 8), "▁▂▃▄▅▆▇█");
   EXPECT_EQ(Sparkline({5, 5, 5}, 8), "▁▁▁");

@@ -17,8 +17,8 @@ namespace {
 
 // FleetService refuses addresses that cannot be called. One that a store has all the same gets a channel on
 // which every call fails.
-Peer PeerAt(const std::string& address) {
-  auto peer = Connect(address);
+Peer PeerAt(const std::string& address, ChannelUse use = ChannelUse::kShortCalls) {
+  auto peer = Connect(address, use);
   if (peer.ok()) return *std::move(peer);
   return Peer{address, grpc::CreateChannel(address, nullptr)};
 }
@@ -28,7 +28,7 @@ class CoordinatorRole final : public HostedRole {
   CoordinatorRole(std::unique_ptr<Coordinator> coordinator, Host& host)
       : coordinator_(std::move(coordinator)), jobs_(*coordinator_, host.executor()), fleet_(*coordinator_) {}
   std::vector<grpc::Service*> Services() override { return {&jobs_, &fleet_}; }
-  void OnStopping() override {
+  void OnStopping(StopControl& stop) override {
     jobs_.Stop();
     coordinator_->Shutdown();
   }
@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildCoordinator(const CoordinatorFl
     return std::make_unique<RemoteScorer>(PeerAt(address));
   };
   options.ports.learner = [](const std::string& address) {
-    return std::make_unique<RemoteTrainer>(PeerAt(address));
+    return std::make_unique<RemoteTrainer>(PeerAt(address, ChannelUse::kLongSilentCalls));
   };
   auto coordinator = Coordinator::Open(std::move(options));
   if (!coordinator.ok())

@@ -49,4 +49,15 @@ grpc::ServerUnaryReactor* FleetAdapter::RenewLease(grpc::CallbackServerContext* 
   });
 }
 
+grpc::ServerUnaryReactor* FleetAdapter::LeaveFleet(grpc::CallbackServerContext* context,
+                                                   const v1::LeaveFleetRequest* request,
+                                                   v1::LeaveFleetResponse* /*response*/) {
+  return RunUnary(executor_, context, [this, request]() -> absl::Status {
+    FieldCheck check;
+    check.Name(request->name(), "name");
+    SLUICE_RETURN_IF_ERROR(check.status());
+    return coordinator_.LeaveFleet(request->name(), request->epoch());
+  });
+}
+
 }  // namespace sluice

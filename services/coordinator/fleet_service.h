@@ -19,6 +19,9 @@ class FleetAdapter final : public v1::FleetService::CallbackService {
   grpc::ServerUnaryReactor* RenewLease(grpc::CallbackServerContext* context,
                                        const v1::RenewLeaseRequest* request,
                                        v1::RenewLeaseResponse* response) override;
+  grpc::ServerUnaryReactor* LeaveFleet(grpc::CallbackServerContext* context,
+                                       const v1::LeaveFleetRequest* request,
+                                       v1::LeaveFleetResponse* response) override;
 
  private:
   Coordinator& coordinator_;

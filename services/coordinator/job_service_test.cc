@@ -95,10 +95,14 @@ class FakeCoordinator final : public Coordinator {
     if (epoch != 3) return absl::AbortedError("the epoch is old");
     return Lease{3, absl::Seconds(2)};
   }
+  absl::Status LeaveFleet(const std::string& name, uint64_t epoch) override {
+    left = absl::StrCat(name, " ", epoch);
+    return absl::OkStatus();
+  }
   void Shutdown() override {}
 
   JobSpec submitted;
-  std::string exported, registered;
+  std::string exported, registered, left;
 
  private:
   absl::Mutex mu_;
@@ -267,6 +271,13 @@ TEST_F(FleetServiceTest, WorkersJoinAndStay) {
   request.set_epoch(3);
   EXPECT_TRUE(stub->RenewLease(&again, request, &response).ok());
   EXPECT_EQ(response.lease().seconds(), 2);
+  v1::LeaveFleetRequest leave;
+  leave.set_name("rollout-0");
+  leave.set_epoch(3);
+  v1::LeaveFleetResponse left;
+  grpc::ClientContext last;
+  EXPECT_TRUE(stub->LeaveFleet(&last, leave, &left).ok());
+  EXPECT_EQ(coordinator_.left, "rollout-0 3");
 }
 
 TEST_F(FleetServiceTest, BadRegistrationsAreRefused) {

@@ -81,6 +81,7 @@ v1::Job ToProto(const JobView& view) {
   *out.mutable_ledger() = ToProto(view.ledger);
   out.set_waiting_for(ToValidUtf8(view.waiting_for));
   out.set_error(ToValidUtf8(view.error));
+  out.set_stalled(ToValidUtf8(view.stalled));
   for (const EvaluationView& e : view.evaluations) *out.add_evaluations() = ToProto(e);
   for (const JobEventView& event : view.events) {
     v1::JobEvent* e = out.add_events();

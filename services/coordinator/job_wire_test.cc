@@ -19,6 +19,7 @@ JobView FullView() {
   view.ledger[LedgerColumn::kInFlight] = 3;
   view.waiting_for = "a rollout worker";
   view.error = "none \xFF";
+  view.stalled = "learner-0: step 4";
   view.evaluations.push_back({2, 3, 0.25, 0.5, 8, 12.5, {{"easy", 1.0}}});
   view.events.push_back({absl::FromUnixSeconds(7), "started"});
   view.create_time = absl::FromUnixSeconds(1);
@@ -44,6 +45,7 @@ TEST(JobWireTest, EveryFieldOfAJobIsCarried) {
   EXPECT_EQ(job.ledger().trained(), 7);
   EXPECT_EQ(job.waiting_for(), "a rollout worker");
   EXPECT_EQ(job.error(), "none \xEF\xBF\xBD");
+  EXPECT_EQ(job.stalled(), "learner-0: step 4");
   ASSERT_EQ(job.evaluations_size(), 1);
   EXPECT_EQ(job.evaluations(0).accuracy(), 0.5);
   EXPECT_EQ(job.evaluations(0).accuracy_by_kind().at("easy"), 1.0);

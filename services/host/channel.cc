@@ -5,22 +5,37 @@
 
 namespace sluice {
 
-grpc::ChannelArguments MakeChannelArguments() {
+namespace {
+// A connection on which nothing comes for kPingAfterMs is asked; without an answer within kPingTimeoutMs it
+// is broken, and its calls end with UNAVAILABLE.
+constexpr int kPingAfterMs = 20000, kPingTimeoutMs = 10000;
+constexpr int kLongestReconnectMs = 1000;
+}  // namespace
+
+std::map<std::string, int> ServerKeepalive() {
+  return {{GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs},
+          {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs},
+          {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
+          {GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingAfterMs / 4}};
+}
+
+grpc::ChannelArguments MakeChannelArguments(ChannelUse use) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  if (use == ChannelUse::kLongSilentCalls) arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // loopback never goes through a proxy
   return arguments;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& address) {
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& address, ChannelUse use) {
   SLUICE_RETURN_IF_ERROR(CheckLoopback(address, "address"));
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), MakeChannelArguments());
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), MakeChannelArguments(use));
 }
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 // reconnect.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -13,10 +14,22 @@ namespace sluice {
 // Largest message that any service of Sluice takes or sends.
 constexpr int kMaxMessageBytes = 64 << 20;
 
-// Does not wait for the connection. INVALID_ARGUMENT off loopback.
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& address);
+// What a channel's calls are like. A peer that no longer answers is noticed by pings. Peers that are not of
+// Sluice refuse many pings without data between them (gRPC's default server: two), so only channels to its
+// own services, which allow it, ping as long as a call is under way.
+enum class ChannelUse {
+  kShortCalls,       // or such that data flow: their deadlines notice the rest
+  kLongSilentCalls,  // for example a learner's step
+};
 
-// What MakeChannel sets, for in-process channels.
-grpc::ChannelArguments MakeChannelArguments();
+// Does not wait for the connection. INVALID_ARGUMENT off loopback.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& address,
+                                                           ChannelUse use = ChannelUse::kShortCalls);
+
+// What MakeChannel sets, for in-process channels and tests.
+grpc::ChannelArguments MakeChannelArguments(ChannelUse use = ChannelUse::kShortCalls);
+
+// What a server of Sluice sets: it pings its clients, and allows their pings.
+std::map<std::string, int> ServerKeepalive();
 
 }  // namespace sluice

@@ -43,6 +43,11 @@ void Executor::Work() {
     if (queue_.empty()) break;  // stopping
     {
       std::function<void()> task = std::move(queue_.front());
+int Executor::busy() const {
+  absl::MutexLock lock(&mu_);
+  return busy_;
+}
+
       queue_.pop_front();
       mu_.Unlock();
       task();
@@ -53,3 +58,5 @@ void Executor::Work() {
 }
 
 }  // namespace sluice
+      ++busy_;
+    --busy_;

@@ -31,15 +31,17 @@ class Executor {
   absl::Status Schedule(std::function<void()> task);
   // Takes no more tasks, runs those that are queued, joins all threads. Not from a task.
   void Stop();
+  // Tasks that run now.
+  int busy() const;
 
  private:
   void Work();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || !queue_.empty(); }
 
   const ExecutorOptions options_;
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mu_);
-  int idle_ ABSL_GUARDED_BY(mu_) = 0;
+  int idle_ ABSL_GUARDED_BY(mu_) = 0, busy_ ABSL_GUARDED_BY(mu_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mu_);
 };

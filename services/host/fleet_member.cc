@@ -15,6 +15,8 @@
 namespace sluice {
 namespace {
 
+constexpr absl::Duration kConnectionSlice = absl::Milliseconds(200);  // between looks at Stop
+
 std::string NewIncarnation() {
   std::random_device device;
   std::string out;
@@ -33,7 +35,8 @@ absl::StatusOr<absl::Duration> ReadLease(const google::protobuf::Duration& proto
 }  // namespace
 
 FleetMember::FleetMember(std::shared_ptr<grpc::Channel> coordinator, FleetMemberOptions options)
-    : stub_(v1::FleetService::NewStub(std::move(coordinator))),
+    : channel_(std::move(coordinator)),
+      stub_(v1::FleetService::NewStub(channel_)),
       options_(std::move(options)),
       incarnation_(NewIncarnation()),
       thread_([this] { Run(); }) {}
@@ -47,6 +50,19 @@ void FleetMember::Stop() {
   }
   cancel_.Cancel();
   if (thread_.joinable()) thread_.join();
+}
+
+void FleetMember::Leave(absl::Time deadline) {
+  Stop();
+  if (epoch() == 0) return;
+  v1::LeaveFleetRequest request;
+  request.set_name(options_.name);
+  request.set_epoch(epoch());
+  v1::LeaveFleetResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(deadline));
+  const absl::Status status = FromGrpc(stub_->LeaveFleet(&context, request, &response));
+  LogInfo("left_fleet", {{"name", options_.name}, {"status", status.ToString()}});
 }
 
 uint64_t FleetMember::epoch() const {
@@ -71,10 +87,22 @@ bool FleetMember::Sleep(absl::Duration duration) {
   return !mu_.AwaitWithTimeout(absl::Condition(&stopping_), duration);
 }
 
+bool FleetMember::SleepWhileConnected(absl::Duration duration) {
+  const absl::Time end = absl::Now() + duration;
+  while (!stopping()) {
+    const absl::Time now = absl::Now();
+    if (now >= end || channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY) return true;
+    channel_->WaitForStateChange(GRPC_CHANNEL_READY,
+                                 absl::ToChronoTime(std::min(end, now + kConnectionSlice)));
+  }
+  return false;
+}
+
 template <typename Call>
 absl::Status FleetMember::Ask(Call call) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + options_.call_timeout));
+  context.set_wait_for_ready(true);
   std::stop_callback on_stop(cancel_.stop_token(), [&context] { context.TryCancel(); });
   return FromGrpc(call(&context));
 }
@@ -91,6 +119,7 @@ absl::StatusOr<absl::Duration> FleetMember::Register() {
       Ask([&](grpc::ClientContext* context) { return stub_->RegisterWorker(context, request, &response); }));
   SLUICE_ASSIGN_OR_RETURN(const absl::Duration lease, ReadLease(response.lease()));
   LogInfo("registered", {{"name", options_.name}, {"epoch", response.epoch()}});
+  SLUICE_FAIL_POINT("worker.registered");
   absl::MutexLock lock(&mu_);
   epoch_ = response.epoch();
   return lease / 3;
@@ -118,7 +147,7 @@ void FleetMember::Run() {
       last_failure = absl::StatusCode::kOk;
       SLUICE_FAIL_POINT("worker.lease_held");
       backoff = options_.min_backoff;
-      if (!Sleep(*renew_in)) return;
+      if (!SleepWhileConnected(*renew_in)) return;
       continue;
     }
     if (stopping()) return;

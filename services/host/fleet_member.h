@@ -1,6 +1,6 @@
 // A worker's membership in the fleet: registers with the coordinator, renews the lease at a third of its
-// length, and registers again when the coordinator was away or refuses. Runs on a thread of its own until
-// Stop. Thread-safe.
+// length and when the connection breaks, and registers again when the coordinator was away or refuses. Runs
+// on a thread of its own until Stop or Leave. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct FleetMemberOptions {
   v1::WorkerRole role = v1::WORKER_ROLE_UNSPECIFIED;
   std::string address;  // where this worker serves
   absl::Duration min_backoff = absl::Milliseconds(100);
-  absl::Duration max_backoff = absl::Seconds(5);
+  absl::Duration max_backoff = absl::Seconds(1);
   absl::Duration call_timeout = absl::Seconds(5);
 };
 
@@ -42,10 +42,12 @@ class FleetMember {
   bool AwaitRegistered(absl::Time deadline) const;
   // Interrupts the call under way and joins the thread. Idempotent.
   void Stop();
+  // Stops and gives the lease back, so that the coordinator does not wait for it to run out. Best effort.
+  void Leave(absl::Time deadline);
 
  private:
   void Run();
-  // One call with its deadline, cancelled by Stop.
+  // One call with its deadline, cancelled by Stop. Waits for the coordinator to be reachable.
   template <typename Call>
   absl::Status Ask(Call call);
   // One registration; on success the time to wait before renewing.
@@ -53,8 +55,12 @@ class FleetMember {
   absl::StatusOr<absl::Duration> Renew();
   // False when stopped meanwhile.
   bool Sleep(absl::Duration duration);
+  // As Sleep, but returns early when the connection breaks: whether the coordinator still knows this worker
+  // is then asked at once.
+  bool SleepWhileConnected(absl::Duration duration);
   bool stopping() const;
 
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::FleetService::Stub> stub_;
   const FleetMemberOptions options_;
   const std::string incarnation_;  // of this process

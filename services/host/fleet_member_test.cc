@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "services/host/channel.h"
@@ -39,6 +40,16 @@ class FakeFleet final : public v1::FleetService::Service {
     *response->mutable_lease() = Lease();
     return grpc::Status::OK;
   }
+  grpc::Status LeaveFleet(grpc::ServerContext*, const v1::LeaveFleetRequest* request,
+                          v1::LeaveFleetResponse*) override {
+    absl::MutexLock lock(&mu_);
+    left_.push_back(request->epoch());
+    return grpc::Status::OK;
+  }
+  std::vector<uint64_t> left() {
+    absl::MutexLock lock(&mu_);
+    return left_;
+  }
   bool AwaitRenewals(int count) {
     const auto reached = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return renewals_ >= count; };
     absl::MutexLock lock(&mu_);
@@ -70,17 +81,14 @@ class FakeFleet final : public v1::FleetService::Service {
   absl::Mutex mu_;
   uint64_t epoch_ = 0;
   int renewals_ = 0;
+  std::vector<uint64_t> left_;  // epochs
   std::vector<v1::RegisterWorkerRequest> registrations_;
 };
 
 class FleetMemberTest : public ::testing::Test {
  protected:
   std::unique_ptr<FleetMember> Join() {
-    if (server_ == nullptr) {
-      grpc::ServerBuilder builder;
-      builder.RegisterService(&fleet_);
-      server_ = builder.BuildAndStart();
-    }
+    if (server_ == nullptr) StartServer();
     FleetMemberOptions options;
     options.name = "rollout-0";
     options.role = v1::ROLLOUT;
@@ -88,8 +96,18 @@ class FleetMemberTest : public ::testing::Test {
     options.min_backoff = absl::Milliseconds(1);
     options.max_backoff = absl::Milliseconds(4);
     options.call_timeout = absl::Seconds(30);
-    return std::make_unique<FleetMember>(server_->InProcessChannel({}), options);
+    return std::make_unique<FleetMember>(*MakeChannel(Address()), options);
   }
+  // At the port of the one before, if there was one.
+  void StartServer() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(Address(), grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(&fleet_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+  std::string Address() const { return absl::StrCat("127.0.0.1:", port_); }
+  int port_ = 0;
   FakeFleet fleet_;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -134,6 +152,33 @@ TEST_F(FleetMemberTest, StopsWhileItWaitsForAFarRenewal) {
   ASSERT_TRUE(member->AwaitRegistered(Soon()));
   member->Stop();  // would wait twenty minutes
   member->Stop();
+}
+
+TEST_F(FleetMemberTest, AsksAtOnceWhenTheConnectionBreaks) {
+  fleet_.lease_nanos = int64_t{3600} * 1000000000;
+  const auto member = Join();
+  ASSERT_TRUE(member->AwaitRegistered(Soon()));
+  server_->Shutdown();
+  fleet_.RefuseNextRenewal(grpc::StatusCode::NOT_FOUND);  // a new one knows nobody
+  StartServer();
+  EXPECT_EQ(fleet_.AwaitRegistrations(2).size(), 2u);  // it would renew in twenty minutes
+}
+
+TEST_F(FleetMemberTest, GivesItsLeaseBackWhenItLeaves) {
+  const auto member = Join();
+  ASSERT_TRUE(member->AwaitRegistered(Soon()));
+  member->Leave(Soon());
+  EXPECT_EQ(fleet_.left(), std::vector<uint64_t>{member->epoch()});
+  const size_t registrations = fleet_.AwaitRegistrations(1).size();
+  EXPECT_EQ(registrations, 1u);
+}
+
+TEST_F(FleetMemberTest, LeavesInTimeWhenTheCoordinatorIsAway) {
+  const auto member = Join();
+  ASSERT_TRUE(member->AwaitRegistered(Soon()));
+  server_->Shutdown();
+  member->Leave(Soon());
+  EXPECT_TRUE(fleet_.left().empty());
 }
 
 TEST_F(FleetMemberTest, DoesNotTakeAnAbsurdLease) {

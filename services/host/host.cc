@@ -2,10 +2,7 @@
 
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,14 +22,6 @@
 
 namespace sluice {
 namespace {
-
-sigset_t StopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  return signals;
-}
 
 // gRPC keeps both as state of the process, to be set before the first server is built.
 void EnableHealthAndReflection() {
@@ -66,12 +55,6 @@ absl::Status InUse(absl::string_view flag, const std::string& address, absl::str
 }
 
 }  // namespace
-
-void BlockStopSignals() {
-  const sigset_t signals = StopSignals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-}
 
 Host::Host(std::string role, ServerOptions options, const ExecutorOptions& executor)
     : role_(std::move(role)),
@@ -135,9 +118,7 @@ absl::Status Host::Start() {
   int port = 0;
   builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second process on the port is an error
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10000);
+  for (const auto& [name, value] : ServerKeepalive()) builder.AddChannelArgument(name, value);
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (grpc::Service* service : services_) builder.RegisterService(service);
@@ -168,16 +149,9 @@ void Host::SetServing(bool serving) {
 }
 
 void Host::Wait() {
-  const sigset_t signals = StopSignals();
-  const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-  pollfd fds[2] = {{stop_event_, POLLIN, 0}, {signal_fd, POLLIN, 0}};
-  while (poll(fds, 2, -1) < 0 && errno == EINTR) {
+  pollfd fd = {stop_event_, POLLIN, 0};
+  while (poll(&fd, 1, -1) < 0 && errno == EINTR) {
   }
-  signalfd_siginfo info;
-  if ((fds[1].revents & POLLIN) != 0 && read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
-    LogInfo("stopping", {{"signal", info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  }
-  if (signal_fd >= 0) close(signal_fd);
 }
 
 void Host::RequestStop() {

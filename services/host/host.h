@@ -1,6 +1,6 @@
 // One serving process: a gRPC server with health and reflection, Prometheus metrics on HTTP, an executor, and
-// an orderly stop on SIGTERM or SIGINT. Usage in a service's main: services/host/run.h; in tests: Create,
-// AddService, Start, Shutdown. Public methods are to be called from one thread, except RequestStop.
+// an orderly stop. Usage in a service's main: services/host/run.h; in tests: Create, AddService, Start,
+// Shutdown. Public methods are to be called from one thread, except RequestStop.
 #pragma once
 
 #include <map>
@@ -21,10 +21,6 @@
 #include "services/host/server_options.h"
 
 namespace sluice {
-
-// Blocks SIGTERM and SIGINT in this thread and those it starts, and ignores SIGPIPE; call it first in main so
-// that Host::Wait gets them.
-void BlockStopSignals();
 
 class Host {
  public:
@@ -59,7 +55,7 @@ class Host {
   // Health of the whole server.
   void SetServing(bool serving);
 
-  // Returns when SIGTERM or SIGINT came, or RequestStop was called.
+  // Returns when RequestStop was called. Until then is what a service is for: this wait alone has no limit.
   void Wait();
   // Thread-safe.
   void RequestStop();

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,12 +14,11 @@
 #include "absl/time/clock.h"
 #include "core/base/file.h"
 #include "gmock/gmock.h"
-#include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "prometheus/counter.h"
 #include "services/host/reactors.h"
-#include "services/host/run.h"
+#include "services/host/testing_health.h"
 #include "sluice/v1/weights.grpc.pb.h"
 
 namespace sluice {
@@ -51,34 +49,6 @@ std::string GetMetrics(const std::string& address) {
   close(fd);
   return answer;
 }
-
-// The bytes that grpc.health.v1.Health/Check answers for the whole server: a HealthCheckResponse.
-std::string CheckHealth(const std::shared_ptr<grpc::Channel>& channel) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-  grpc::CompletionQueue queue;
-  grpc::GenericStub stub(channel);
-  const grpc::Slice empty("");
-  const auto call =
-      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::ByteBuffer(&empty, 1), &queue);
-  call->StartCall();
-  grpc::ByteBuffer response;
-  grpc::Status status;
-  call->Finish(&response, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  EXPECT_TRUE(queue.Next(&tag, &ok));
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(response.Dump(&slices).ok());
-  std::string bytes;
-  for (const grpc::Slice& slice : slices)
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return bytes;
-}
-
-// status: SERVING and status: NOT_SERVING.
-constexpr char kServing[] = "\x08\x01", kNotServing[] = "\x08\x02";
 
 std::string TemporaryFolder() {
   std::string path = ::testing::TempDir() + "sluice_host_XXXXXX";
@@ -192,43 +162,6 @@ TEST(Host, CancelsACallThatOutlivesTheGraceOfAShutdown) {
   service.started.WaitForNotification();
   host->Shutdown(absl::Milliseconds(1));
   client.join();
-}
-
-// A role without services that stops as soon as it serves.
-class StoppingRole final : public HostedRole {
- public:
-  std::vector<grpc::Service*> Services() override { return {}; }
-  absl::Status OnServing(Host& host) override {
-    kill(getpid(), SIGTERM);  // blocked by RunRole, taken by Wait
-    return absl::OkStatus();
-  }
-};
-
-int RunTestRole(std::vector<std::string> arguments) {
-  std::vector<char*> argv = {const_cast<char*>("sluice-test")};
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  RoleMain main;
-  main.role = "test";
-  main.build = [](Host&) -> absl::StatusOr<std::unique_ptr<HostedRole>> {
-    return std::make_unique<StoppingRole>();
-  };
-  return RunRole(static_cast<int>(argv.size()), argv.data(), main);
-}
-
-TEST(RunRole, StopsInOrderOnSigterm) {
-  EXPECT_EXIT(_exit(RunTestRole({})), ::testing::ExitedWithCode(0), "");
-}
-
-TEST(RunRole, ExitsWithTwoOnWrongUsage) {
-  EXPECT_EQ(RunTestRole({"--no-such-flag"}), 2);
-  EXPECT_EQ(RunTestRole({"--listen", "0.0.0.0:0"}), 2);
-  EXPECT_EQ(RunTestRole({"--log-level", "loud"}), 2);
-}
-
-TEST(RunRole, ExitsWithTwoWhenThePortIsInUse) {
-  const auto host = MakeHost();
-  ASSERT_TRUE(host->Start().ok());
-  EXPECT_EQ(RunTestRole({"--listen", host->address()}), 2);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 // status. The three kinds: RunUnary, RunServerStream (the body writes), RunClientStream (the body reads). A
 // body sees the call's deadline and its cancellation (a client that gave up or went away) through
 // CallContext. Requests and responses live until the call is done, so a body may keep references to those of
-// a unary call; a request of a server-streaming call too.
+// a unary call; a request of a server-streaming call too. A client that neither takes nor sends a message of
+// a stream for `patience` loses its call.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -15,25 +17,26 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
+#include "core/base/retry.h"
 #include "grpcpp/grpcpp.h"
 #include "services/host/executor.h"
 #include "services/wire/grpc_status.h"
 
 namespace sluice {
 
+// The deadline of a call whose client set none, or one further away.
+constexpr absl::Duration kLongestCall = absl::Hours(24);
+constexpr absl::Duration kStreamPatience = absl::Minutes(2);
+
 // What a body knows of its call.
 struct CallContext {
-  absl::Time deadline = absl::InfiniteFuture();
+  absl::Time deadline;
   CancelToken cancel;  // raised when the client cancelled, went away or its deadline passed
 };
 
 inline CallContext MakeCallContext(const grpc::CallbackServerContext& context) {
-  CallContext call;
-  const auto deadline = context.deadline();
-  if (deadline < std::chrono::system_clock::now() + std::chrono::hours(24 * 365)) {
-    call.deadline = absl::FromChrono(deadline);
-  }
-  return call;
+  const auto longest = std::chrono::system_clock::now() + absl::ToChronoSeconds(kLongestCall);
+  return {absl::FromChrono(std::min(context.deadline(), longest)), {}};
 }
 
 namespace internal {
@@ -52,6 +55,11 @@ class UnaryReactor final : public grpc::ServerUnaryReactor {
  public:
   explicit UnaryReactor(CallContext call) : call_(std::move(call)) {}
   const CallContext& call() const { return call_; }
+  // Tells a client that was refused when to try again, as gRPC's own retries do.
+  void Complete(const absl::Status& status, grpc::CallbackServerContext& context) {
+    if (const auto pause = RetryAfter(status)) context.AddTrailingMetadata(kPushback, PushbackOf(*pause));
+    Finish(ToGrpc(status));
+  }
   void OnCancel() override { call_.cancel.Cancel(); }
   void OnDone() override { delete this; }
 
@@ -70,10 +78,10 @@ class ReadReactor;
 template <typename Body>
 grpc::ServerUnaryReactor* RunUnary(Executor& executor, grpc::CallbackServerContext* context, Body body) {
   auto* reactor = new internal::UnaryReactor(MakeCallContext(*context));  // deletes itself in OnDone
-  const absl::Status scheduled = executor.Schedule([reactor, body = std::move(body)]() mutable {
-    reactor->Finish(ToGrpc(internal::InvokeBody(body, reactor->call())));
+  const absl::Status scheduled = executor.Schedule([reactor, context, body = std::move(body)]() mutable {
+    reactor->Complete(internal::InvokeBody(body, reactor->call()), *context);
   });
-  if (!scheduled.ok()) reactor->Finish(ToGrpc(scheduled));
+  if (!scheduled.ok()) reactor->Complete(scheduled, *context);
   return reactor;
 }
 
@@ -107,7 +115,8 @@ namespace internal {
 template <typename Response>
 class WriteReactor final : public grpc::ServerWriteReactor<Response> {
  public:
-  explicit WriteReactor(CallContext call) : call_(std::move(call)) {}
+  WriteReactor(grpc::CallbackServerContext* context, absl::Duration patience)
+      : context_(*context), patience_(patience), call_(MakeCallContext(*context)) {}
   const CallContext& call() const { return call_; }
 
   absl::Status Write(Response message) ABSL_LOCKS_EXCLUDED(mu_) {
@@ -131,19 +140,24 @@ class WriteReactor final : public grpc::ServerWriteReactor<Response> {
  private:
   // Waits for the write under way and claims the next; false when the stream is broken.
   bool AwaitWrite() ABSL_LOCKS_EXCLUDED(mu_) {
+    AwaitWriteDone();
     absl::MutexLock lock(&mu_);
-    mu_.Await(absl::Condition(
-        +[](WriteReactor* r) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !r->writing_; }, this));
     if (broken_ || call_.cancel.cancelled()) return false;
     writing_ = true;
     return true;
   }
   void AwaitWriteDone() ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    mu_.Await(absl::Condition(
-        +[](WriteReactor* r) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !r->writing_; }, this));
+    const absl::Condition written(
+        +[](WriteReactor* r) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !r->writing_; }, this);
+    if (!mu_.LockWhenWithTimeout(written, patience_)) {
+      context_.TryCancel();  // which ends the write
+      mu_.Await(written);
+    }
+    mu_.Unlock();
   }
 
+  grpc::CallbackServerContext& context_;
+  const absl::Duration patience_;
   CallContext call_;
   Response message_;  // owned by the write under way
   absl::Mutex mu_;
@@ -154,7 +168,8 @@ class WriteReactor final : public grpc::ServerWriteReactor<Response> {
 template <typename Request>
 class ReadReactor final : public grpc::ServerReadReactor<Request> {
  public:
-  explicit ReadReactor(CallContext call) : call_(std::move(call)) {}
+  ReadReactor(grpc::CallbackServerContext* context, absl::Duration patience)
+      : context_(*context), patience_(patience), call_(MakeCallContext(*context)) {}
   const CallContext& call() const { return call_; }
 
   bool Read(Request& message) ABSL_LOCKS_EXCLUDED(mu_) {
@@ -164,10 +179,15 @@ class ReadReactor final : public grpc::ServerReadReactor<Request> {
       reading_ = true;
     }
     this->StartRead(&message);
-    absl::MutexLock lock(&mu_);
-    mu_.Await(absl::Condition(
-        +[](ReadReactor* r) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !r->reading_; }, this));
-    return !ended_;
+    const absl::Condition read(
+        +[](ReadReactor* r) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !r->reading_; }, this);
+    if (!mu_.LockWhenWithTimeout(read, patience_)) {
+      context_.TryCancel();  // which ends the read
+      mu_.Await(read);
+    }
+    const bool got = !ended_;
+    mu_.Unlock();
+    return got;
   }
   void Complete(const absl::Status& status) { this->Finish(ToGrpc(status)); }
   void OnReadDone(bool ok) override {
@@ -179,6 +199,8 @@ class ReadReactor final : public grpc::ServerReadReactor<Request> {
   void OnDone() override { delete this; }
 
  private:
+  grpc::CallbackServerContext& context_;
+  const absl::Duration patience_;
   CallContext call_;
   absl::Mutex mu_;
   bool reading_ ABSL_GUARDED_BY(mu_) = false;
@@ -199,9 +221,8 @@ bool MessageReader<Request>::Read(Request& message) {
 // Body: absl::Status(const CallContext&, MessageWriter<Response>&) or without the context.
 template <typename Response, typename Body>
 grpc::ServerWriteReactor<Response>* RunServerStream(Executor& executor, grpc::CallbackServerContext* context,
-                                                    Body body) {
-  auto* reactor =
-      new internal::WriteReactor<Response>(MakeCallContext(*context));  // deletes itself in OnDone
+                                                    Body body, absl::Duration patience = kStreamPatience) {
+  auto* reactor = new internal::WriteReactor<Response>(context, patience);  // deletes itself in OnDone
   const absl::Status scheduled = executor.Schedule([reactor, body = std::move(body)]() mutable {
     MessageWriter<Response> writer(reactor);
     reactor->Complete(internal::InvokeBody(body, reactor->call(), writer));
@@ -213,8 +234,8 @@ grpc::ServerWriteReactor<Response>* RunServerStream(Executor& executor, grpc::Ca
 // Body: absl::Status(const CallContext&, MessageReader<Request>&) or without the context.
 template <typename Request, typename Body>
 grpc::ServerReadReactor<Request>* RunClientStream(Executor& executor, grpc::CallbackServerContext* context,
-                                                  Body body) {
-  auto* reactor = new internal::ReadReactor<Request>(MakeCallContext(*context));  // deletes itself in OnDone
+                                                  Body body, absl::Duration patience = kStreamPatience) {
+  auto* reactor = new internal::ReadReactor<Request>(context, patience);  // deletes itself in OnDone
   const absl::Status scheduled = executor.Schedule([reactor, body = std::move(body)]() mutable {
     MessageReader<Request> reader(reactor);
     reactor->Complete(internal::InvokeBody(body, reactor->call(), reader));

@@ -1,12 +1,10 @@
 #include "services/host/run.h"
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <thread>
+#include <algorithm>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -18,29 +16,7 @@ namespace {
 
 constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
 constexpr absl::Duration kGrace = absl::Seconds(5);       // for calls under way
-constexpr absl::Duration kStopLimit = absl::Seconds(30);  // for the whole stop
-
-// Ends the process when its orderly stop takes too long, for example because a call does not heed its
-// cancellation.
-class StopWatchdog {
- public:
-  StopWatchdog() : thread_([this] { Watch(); }) {}
-  ~StopWatchdog() {
-    done_.Notify();
-    thread_.join();
-  }
-
- private:
-  void Watch() {
-    if (done_.WaitForNotificationWithTimeout(kStopLimit)) return;
-    LogError("stop_timed_out",
-             {{"seconds", absl::ToDoubleSeconds(kStopLimit)}, {"waiting_for", "calls under way"}});
-    _exit(kFailed);
-  }
-
-  absl::Notification done_;
-  std::thread thread_;
-};
+constexpr absl::Duration kLeaveLimit = absl::Seconds(2);  // for telling the coordinator
 
 int Fail(const absl::Status& status) {
   LogError("failed", {{"error", status.ToString()}});
@@ -49,21 +25,35 @@ int Fail(const absl::Status& status) {
   return refused ? kWrongUsage : kFailed;
 }
 
-absl::Status Serve(Host& host, HostedRole& role, const RoleMain& main) {
+absl::StatusOr<std::unique_ptr<FleetMember>> Join(const Host& host, const RoleMain& main) {
+  if (host.options().coordinator.empty() || main.worker_role == v1::WORKER_ROLE_UNSPECIFIED) return nullptr;
+  SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(host.options().coordinator));
+  FleetMemberOptions options;
+  options.name = host.name();
+  options.role = main.worker_role;
+  options.address = host.advertised();
+  return std::make_unique<FleetMember>(std::move(channel), std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<FleetMember>> Serve(Host& host, HostedRole& role, const RoleMain& main) {
   for (grpc::Service* service : role.Services()) host.AddService(service);
   SLUICE_RETURN_IF_ERROR(host.Start());
   SLUICE_RETURN_IF_ERROR(role.OnServing(host));
-  std::unique_ptr<FleetMember> member;
-  if (!host.options().coordinator.empty() && main.worker_role != v1::WORKER_ROLE_UNSPECIFIED) {
-    SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(host.options().coordinator));
-    FleetMemberOptions options;
-    options.name = host.name();
-    options.role = main.worker_role;
-    options.address = host.advertised();
-    member = std::make_unique<FleetMember>(std::move(channel), std::move(options));
+  return Join(host, main);
+}
+
+// What is under way ends first, so that the coordinator has it when the worker leaves.
+void Stop(Host& host, HostedRole& role, FleetMember* member, StopControl& stop) {
+  stop.Begin();
+  host.SetServing(false);
+  role.OnStopping(stop);
+  if (member != nullptr) {
+    stop.WaitingFor("the coordinator to let the worker leave");
+    member->Leave(std::min(stop.deadline(), absl::Now() + kLeaveLimit));
   }
-  host.Wait();
-  return absl::OkStatus();
+  stop.WaitingFor(absl::StrCat(host.executor().busy(), " calls under way"));
+  host.Shutdown(std::min(kGrace, (stop.deadline() - absl::Now()) / 2));
+  LogInfo("stopped");
 }
 
 absl::Status Run(const ServerOptions& options, const RoleMain& main) {
@@ -72,15 +62,16 @@ absl::Status Run(const ServerOptions& options, const RoleMain& main) {
   if (!options.state_dir.empty()) {
     SLUICE_RETURN_IF_ERROR(Annotate(MakeDirectories(options.state_dir), "--state"));
   }
+  StopControl stop(absl::Seconds(options.stop_seconds));  // ends after the role: its end is part of the stop
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<Host> host, Host::Create(main.role, options));
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<HostedRole> role, main.build(*host));
-  const absl::Status status = Serve(*host, *role, main);
-  const StopWatchdog watchdog;
-  host->SetServing(false);
-  role->OnStopping();
-  host->Shutdown(kGrace);
-  LogInfo("stopped");
-  return status;
+  auto member = Serve(*host, *role, main);
+  if (member.ok()) {
+    stop.OnRequest([&host] { host->RequestStop(); });
+    host->Wait();
+  }
+  Stop(*host, *role, member.ok() ? member->get() : nullptr, stop);
+  return member.status();
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
 #include "services/host/host.h"
+#include "services/host/stop_control.h"
 #include "sluice/v1/fleet.pb.h"
 
 namespace sluice {
@@ -29,8 +30,9 @@ class HostedRole {
   virtual std::vector<grpc::Service*> Services() = 0;
   // Called when the server serves and its address is known.
   virtual absl::Status OnServing(Host& host) { return absl::OkStatus(); }
-  // Called before the server shuts down: end what would keep calls open.
-  virtual void OnStopping() {}
+  // Called before the server shuts down: end what would keep calls open, make durable what would be lost, and
+  // return before stop.deadline().
+  virtual void OnStopping(StopControl& stop) {}
 };
 
 struct RoleMain {
@@ -42,8 +44,8 @@ struct RoleMain {
   std::function<absl::StatusOr<std::unique_ptr<HostedRole>>(Host&)> build;
 };
 
-// Returns the exit code: 0 stopped in order, 1 failed, 2 what was asked for cannot be had (a wrong flag, a
-// port in use).
+// Returns the exit code: 0 stopped in order, 1 failed or not stopped within --stop-seconds, 2 what was asked
+// for cannot be had (a wrong flag, a port in use), 130 interrupted by SIGINT while stopping.
 int RunRole(int argc, char** argv, const RoleMain& main);
 
 }  // namespace sluice

@@ -41,6 +41,11 @@ void AddServerOptions(CLI::App& app, ServerOptions& options) {
   app.add_option("--coordinator", options.coordinator, "Address of the coordinator to register with");
   app.add_option("--name", options.name, "Unique name in the fleet; the same after a restart");
   app.add_option("--log-level", options.log_level, "debug, info, warning or error")->capture_default_str();
+  app.add_option(
+         "--stop-seconds", options.stop_seconds,
+         "After SIGTERM or SIGINT: time to end in order what is under way; a second SIGINT ends at once")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
 }
 
 absl::Status CheckLoopback(absl::string_view address, absl::string_view flag) {

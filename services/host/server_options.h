@@ -18,9 +18,11 @@ struct ServerOptions {
   std::string coordinator;                     // "host:port"; empty: on its own
   std::string name;                            // in the fleet, e.g. "rollout-0"; empty: the role
   std::string log_level = "info";              // debug, info, warning, error
+  double stop_seconds = 30;                    // from SIGTERM or SIGINT to the end
 };
 
-// Declares --listen, --advertise, --metrics-listen, --address-file, --state, --coordinator, --name, --log-level.
+// Declares --listen, --advertise, --metrics-listen, --address-file, --state, --coordinator, --name, --log-level,
+// --stop-seconds.
 void AddServerOptions(CLI::App& app, ServerOptions& options);
 
 // Refuses what cannot be served safely: without TLS and an identity only loopback addresses are bound or

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -23,10 +24,6 @@
 namespace sluice {
 namespace {
 
-// How long a rank other than 0 that is told to stop waits for rank 0 to let it go: it has nothing to make
-// durable, and when it stops alone nobody lets it go.
-constexpr absl::Duration kFollowerStop = absl::Seconds(1);
-
 // Different for each start of a process.
 std::string NewIncarnation(int64_t epoch) {
   return Sha256Hex(absl::StrCat(getpid(), ":", absl::ToUnixNanos(absl::Now()), ":", epoch)).substr(0, 16);
@@ -37,8 +34,8 @@ class RankRole : public HostedRole {
  public:
   RankRole(const LearnerFlags& flags, Host& host, std::atomic<bool>* gang_failed)
       : flags_(flags), host_(host), gang_failed_(gang_failed) {}
-  void OnStopping() override {
-    if (rank_ != nullptr) rank_->Stop();
+  void OnStopping(StopControl& stop) override {
+    if (rank_ != nullptr) rank_->Stop(stop);
   }
 
  protected:
@@ -50,7 +47,9 @@ class RankRole : public HostedRole {
     options.epoch = flags_.gang_epoch;
     options.address = host_.address();
     options.store = store;
-    if (flags_.rank != 0) options.stop_timeout = kFollowerStop;
+    options.silence_limit = absl::Seconds(flags_.rank_silence_seconds);
+    trainer.collective_timeout = absl::Seconds(flags_.collective_seconds);
+    trainer.keep_alive = std::min(trainer.keep_alive, trainer.collective_timeout / 4);
     trainer.threads = flags_.threads;
     trainer.incarnation = NewIncarnation(flags_.gang_epoch);
     options.trainer = std::move(trainer);
@@ -185,6 +184,14 @@ void LearnerFlags::Add(CLI::App& app) {
   app.add_option("--world", world, "Ranks of the learner")->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--rendezvous", rendezvous, "Address of rank 0; needed by the other ranks");
   app.add_option("--gang-epoch", gang_epoch, "Same for all ranks, another one for each start of the gang")
+      ->capture_default_str();
+  app.add_option("--collective-seconds", collective_seconds,
+                 "The longest that one rank may be behind the others in a step; then all ranks start again")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  app.add_option("--rank-silence-seconds", rank_silence_seconds,
+                 "A rank that the others do not hear of for so long is lost; then all ranks start again")
+      ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   app.add_option("--threads", threads, "Threads that compute")
       ->check(CLI::Range(1, 1024))

@@ -19,6 +19,8 @@ struct LearnerFlags {
   std::string rendezvous;  // address of rank 0; for the other ranks
   int64_t gang_epoch = 0;  // changes with each start of the gang
   int threads = 1;
+  double collective_seconds = 600;   // the longest that one rank may be behind the others
+  double rank_silence_seconds = 20;  // a rank not heard of for so long is lost
   void Add(CLI::App& app);
 };
 

@@ -1,5 +1,6 @@
 #include "services/learner/learner_rank.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace sluice {
 namespace {
 
 constexpr absl::Duration kHealthInterval = absl::Milliseconds(200);
+constexpr absl::Duration kExitReserve = absl::Milliseconds(500);  // of a stop, for what comes after
 
 // "127.0.0.1:5000" -> "127.0.0.1", "[::1]:5000" -> "::1".
 std::string HostOf(const std::string& address) {
@@ -27,28 +29,92 @@ LearnerRank::LearnerRank(LearnerRankOptions options, prometheus::Registry& regis
     : options_(std::move(options)), registry_(registry), thread_([this] { Run(); }) {}
 
 LearnerRank::~LearnerRank() {
-  Stop();
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
   thread_.join();
 }
 
-void LearnerRank::Stop() {
+void LearnerRank::Stop(StopControl& stop) {
+  absl::Status lost;
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    lost = lost_;
+  }
+  if (lost.ok() && options_.rank == 0) CheckpointUnsaved(stop);
+  if (lost.ok() && options_.rank != 0) LeaveGang(stop);
+  stop.WaitingFor(options_.rank == 0 ? "the other ranks" : "rank 0 to end the gang");
+  const absl::Time until = lost.ok() ? stop.deadline() - kExitReserve : absl::Now();
   absl::MutexLock lock(&mu_);
-  stopping_ = true;
-  if (mu_.AwaitWithTimeout(absl::Condition(&ended_), options_.stop_timeout)) return;
+  if (mu_.AwaitWithDeadline(absl::Condition(&ended_), until)) return;
   // Only a rank that waits for others gets here. It has nothing to make durable.
   LogWarning("rank_left_behind",
              {{"rank", options_.rank}, {"waiting_for", ready_ ? "rank 0" : "the other ranks"}});
-  std::_Exit(0);
+  std::_Exit(lost.ok() ? 0 : 1);
+}
+
+void LearnerRank::CheckpointUnsaved(StopControl& stop) {
+  JobId job;
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ready_) return;
+    job = unsaved_job_;
+  }
+  if (job.empty()) return;
+  stop.WaitingFor(absl::StrCat("a checkpoint of job ", job, ", which a step under way is before"));
+  const auto made = local_->Checkpoint(job);
+  LogInfo("last_checkpoint", {{"job", job}, {"status", made.status().ToString()}});
+}
+
+void LearnerRank::LeaveGang(StopControl& stop) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ready_ || ended_) return;
+  }
+  const absl::Status asked = pulse_->AskToLeave(stop.deadline() - kExitReserve);
+  if (!asked.ok()) LogWarning("cannot_leave", {{"rank", options_.rank}, {"error", asked.ToString()}});
 }
 
 void LearnerRank::Run() {
-  absl::Status status = Work();
+  const absl::Status status = Work();
   {
     absl::MutexLock lock(&mu_);
     ended_ = true;
-    if (stopping_) return;
+  }
+  End(status);
+}
+
+// The first reason counts, and none once the rank is told to stop.
+void LearnerRank::End(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (stopping_ || std::exchange(told_, true)) return;
   }
   if (options_.on_end) options_.on_end(status);
+}
+
+void LearnerRank::WatchPulse() {
+  GangPulseOptions pulse;
+  pulse.rank = options_.rank;
+  pulse.world = options_.world;
+  pulse.gang = absl::StrCat("gang-", options_.epoch);
+  pulse.store = options_.store;
+  pulse.limit = options_.silence_limit;
+  pulse.period = std::min(pulse.period, pulse.limit / 4);
+  pulse.on_lost = [this](const absl::Status& lost) {
+    {
+      absl::MutexLock lock(&mu_);
+      lost_ = lost;
+    }
+    End(Annotate(lost, "the learner's ranks lost each other; all of them start again"));
+  };
+  pulse.on_leaving = [this](int rank) {
+    LogInfo("gang_leaving", {{"asked_by_rank", rank}});
+    End(absl::OkStatus());
+  };
+  pulse_ = std::make_unique<GangPulse>(std::move(pulse));
 }
 
 absl::Status LearnerRank::Connect() {
@@ -74,6 +140,7 @@ absl::Status LearnerRank::Work() {
   TrainerOptions options = options_.trainer;
   options.collectives = collectives_.get();
   SLUICE_ASSIGN_OR_RETURN(local_, LocalTrainer::Create(options, registry_));
+  if (options_.world > 1) WatchPulse();
   {
     absl::MutexLock lock(&mu_);
     ready_ = true;
@@ -93,7 +160,8 @@ absl::Status LearnerRank::WatchHealth() {
 absl::StatusOr<LocalTrainer*> LearnerRank::trainer() const {
   absl::MutexLock lock(&mu_);
   if (stopping_) return absl::UnavailableError("the learner is stopping");
-  if (ended_) return absl::UnavailableError("the learner's ranks lost each other; it starts again");
+  if (ended_ || !lost_.ok())
+    return absl::UnavailableError("the learner's ranks lost each other; it starts again");
   if (!ready_)
     return absl::UnavailableError(absl::StrCat("the learner waits for its ", options_.world, " ranks"));
   return local_.get();
@@ -123,12 +191,21 @@ absl::Status LearnerRank::AddGroup(const JobId& job, PolicyVersion version, cons
 absl::StatusOr<StepResult> LearnerRank::Step(const JobId& job, PolicyVersion version,
                                              absl::Span<const Draw> draws) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
-  return local->Step(job, version, draws);
+  auto result = local->Step(job, version, draws);
+  if (result.ok()) NoteSaved(job, result->checkpointed);
+  return result;
+}
+
+void LearnerRank::NoteSaved(const JobId& job, bool saved) {
+  absl::MutexLock lock(&mu_);
+  unsaved_job_ = saved ? "" : job;
 }
 
 absl::StatusOr<CheckpointInfo> LearnerRank::Checkpoint(const JobId& job) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
-  return local->Checkpoint(job);
+  auto made = local->Checkpoint(job);
+  if (made.ok()) NoteSaved(job, true);
+  return made;
 }
 
 absl::StatusOr<std::vector<CheckpointInfo>> LearnerRank::ListCheckpoints(const JobId& job) {

@@ -20,6 +20,8 @@
 #include "core/weights/policy_store.h"
 #include "learner/trainer.h"
 #include "prometheus/registry.h"
+#include "services/host/stop_control.h"
+#include "services/learner/gang_pulse.h"
 
 namespace sluice {
 
@@ -28,10 +30,10 @@ struct LearnerRankOptions {
   int64_t epoch = 0;    // of the gang
   std::string address;  // where this rank serves; its host is what collectives listen on
   absl::Duration connect_timeout = absl::Minutes(2);
-  absl::Duration stop_timeout = absl::Seconds(5);
-  TrainerOptions trainer;     // collectives are filled in here
-  KeyValue* store = nullptr;  // borrowed
-  // Called once, on the gang's thread, when the rank's work has ended: OK in order, else why.
+  absl::Duration silence_limit = absl::Seconds(20);  // a rank not heard of for so long is lost
+  TrainerOptions trainer;                            // collectives are filled in here
+  KeyValue* store = nullptr;                         // borrowed
+  // Called once, on a thread of the rank, when its work has ended or is to end: OK in order, else why.
   std::function<void(const absl::Status&)> on_end;
 };
 
@@ -40,9 +42,10 @@ class LearnerRank final : public Trainer {
   LearnerRank(LearnerRankOptions options, prometheus::Registry& registry);
   ~LearnerRank() override;
 
-  // Ends the rank's work. What cannot be interrupted (a rank that waits for the others) is left behind: the
-  // process ends within stop_timeout all the same.
-  void Stop();
+  // Ends the rank's work in order: rank 0 makes a checkpoint of what it trained since the last one, the
+  // others ask rank 0 to let them go. What cannot be interrupted (a rank that waits for one that is lost) is
+  // left behind: the process then ends here.
+  void Stop(StopControl& stop);
 
   absl::StatusOr<TrainerState> Open(const JobId& job, const JobSpec& spec) override;
   absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
@@ -60,6 +63,11 @@ class LearnerRank final : public Trainer {
   absl::Status Work();
   absl::Status Connect();
   absl::Status WatchHealth();
+  void WatchPulse();
+  void End(const absl::Status& status);
+  void CheckpointUnsaved(StopControl& stop);
+  void LeaveGang(StopControl& stop);
+  void NoteSaved(const JobId& job, bool saved);
   absl::StatusOr<LocalTrainer*> trainer() const;
 
   const LearnerRankOptions options_;
@@ -69,7 +77,11 @@ class LearnerRank final : public Trainer {
   mutable absl::Mutex mu_;
   bool ready_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;  // the gang's thread
+  bool told_ ABSL_GUARDED_BY(mu_) = false;   // on_end
+  absl::Status lost_ ABSL_GUARDED_BY(mu_);   // a rank that was not heard of
+  JobId unsaved_job_ ABSL_GUARDED_BY(mu_);   // trained since its last checkpoint; empty: none
+  std::unique_ptr<GangPulse> pulse_;         // set by the gang's thread, before ready_
   std::thread thread_;
 };
 

@@ -1,14 +1,15 @@
 #include "services/remote/peer.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/base/retry.h"
 #include "core/base/status.h"
 #include "services/host/channel.h"
 #include "services/wire/grpc_status.h"
 
 namespace sluice {
 
-absl::StatusOr<Peer> Connect(const std::string& address) {
-  SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(address));
+absl::StatusOr<Peer> Connect(const std::string& address, ChannelUse use) {
+  SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(address, use));
   return Peer{address, std::move(channel)};
 }
 
@@ -19,7 +20,12 @@ ClientCall::ClientCall(const Peer& peer, absl::Time deadline, const CancelToken*
 }
 
 absl::Status ClientCall::Result(const grpc::Status& status) const {
-  return Annotate(FromGrpc(status), address_);
+  absl::Status out = Annotate(FromGrpc(status), address_);
+  if (out.ok()) return out;
+  const auto& trailing = context_.GetServerTrailingMetadata();
+  if (const auto pushback = trailing.find(kPushback); pushback != trailing.end())
+    SetRetryAfter(ReadPushback({pushback->second.data(), pushback->second.size()}), out);
+  return out;
 }
 
 absl::Status ClientCall::BadResponse(absl::string_view what) const {

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
 #include "grpcpp/grpcpp.h"
+#include "services/host/channel.h"
 
 namespace sluice {
 
@@ -24,14 +25,14 @@ struct Peer {
 
 // Keepalive is on, messages up to 64 MiB. Does not wait for the connection. INVALID_ARGUMENT off loopback:
 // there is no TLS yet.
-absl::StatusOr<Peer> Connect(const std::string& address);
+absl::StatusOr<Peer> Connect(const std::string& address, ChannelUse use = ChannelUse::kShortCalls);
 
 // One call's context. Lives as long as the call; cancels it as soon as `cancel` is raised.
 class ClientCall {
  public:
   ClientCall(const Peer& peer, absl::Time deadline, const CancelToken* cancel = nullptr);
   grpc::ClientContext* context() { return &context_; }
-  // What the call ended with, the peer's address in the message.
+  // What the call ended with, the peer's address in the message, with RetryAfter where the peer says when.
   absl::Status Result(const grpc::Status& status) const;
   // INTERNAL: the peer sent what it must not send.
   absl::Status BadResponse(absl::string_view what) const;

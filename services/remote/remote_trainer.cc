@@ -26,13 +26,20 @@ absl::StatusOr<Parsed> Checked(const ClientCall& call, absl::StatusOr<Parsed> pa
 RemoteTrainer::RemoteTrainer(Peer peer, RemoteTrainerOptions options)
     : peer_(std::move(peer)),
       options_(std::move(options)),
+      train_timeout_(options_.train_timeout),
       stub_(v1::LearnerService::NewStub(peer_.channel)) {}
 
-absl::Time RemoteTrainer::TrainDeadline() const { return absl::Now() + options_.train_timeout; }
+absl::Time RemoteTrainer::TrainDeadline() const {
+  absl::MutexLock lock(&mu_);
+  return absl::Now() + train_timeout_;
+}
 absl::Time RemoteTrainer::ShortDeadline() const { return absl::Now() + options_.short_timeout; }
 
 absl::StatusOr<TrainerState> RemoteTrainer::Open(const JobId& job, const JobSpec& spec) {
-  options_.train_timeout = absl::Seconds(spec.timeout.train_seconds);
+  {
+    absl::MutexLock lock(&mu_);
+    train_timeout_ = absl::Seconds(spec.timeout.train_seconds);
+  }
   v1::OpenJobRequest request;
   request.set_job(job);
   *request.mutable_spec() = ToProto(spec);

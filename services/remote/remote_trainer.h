@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "core/rl/trainer.h"
 #include "services/remote/peer.h"
 #include "sluice/v1/learner.grpc.pb.h"
@@ -42,7 +44,9 @@ class RemoteTrainer final : public Trainer {
   absl::Time ShortDeadline() const;
 
   const Peer peer_;
-  RemoteTrainerOptions options_;
+  const RemoteTrainerOptions options_;
+  mutable absl::Mutex mu_;  // a job is opened while clients list and export
+  absl::Duration train_timeout_ ABSL_GUARDED_BY(mu_);
   const std::unique_ptr<v1::LearnerService::Stub> stub_;
 };
 

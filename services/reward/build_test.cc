@@ -41,7 +41,6 @@ class RewardProcess {
   }
   ~RewardProcess() {
     scorer_.reset();
-    if (role_ != nullptr) role_->OnStopping();
     host_->Shutdown(absl::Seconds(1));
   }
   const absl::Status& status() const { return status_; }

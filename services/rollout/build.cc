@@ -38,7 +38,8 @@ class RolloutRole final : public HostedRole {
     if (weight_adapter_ == nullptr) return {&adapter_};
     return {&adapter_, weight_adapter_.get()};
   }
-  void OnStopping() override {
+  void OnStopping(StopControl& stop) override {
+    stop.WaitingFor("the HTTP server to end its calls");
     if (http_ != nullptr) http_->Stop();
     engine_->Shutdown();
   }
