@@ -2,7 +2,10 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
+
 #include "absl/strings/str_cat.h"
+#include "coordinator/disk.h"
 #include "core/base/status.h"
 
 namespace sluice {
@@ -23,9 +26,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   std::unique_ptr<Database> db(new Database(raw));
   if (code != SQLITE_OK) return db->Error(code, absl::StrCat("opening ", path));
   sqlite3_busy_timeout(raw, 10000);
-  SLUICE_RETURN_IF_ERROR(
-      Annotate(db->Script("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"),
-               absl::StrCat("opening ", path)));
+  SLUICE_RETURN_IF_ERROR(Annotate(db->Script("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
+                                             "foreign_keys=ON; PRAGMA journal_size_limit=67108864;"),
+                                  absl::StrCat("opening ", path)));
   return db;
 }
 
@@ -42,12 +45,16 @@ absl::Status Database::Error(int code, const std::string& what) const {
   switch (code & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(message);
-    case SQLITE_IOERR:
-      // Writing to a full disk or above a quota often shows as an I/O error.
-      return code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_SHMSIZE
-                 ? absl::ResourceExhaustedError(message)
-                 : absl::InternalError(message);
+    case SQLITE_IOERR: {
+      const int error = db_ == nullptr ? 0 : sqlite3_system_errno(db_);
+      // Without an errno these are a full disk or a quota too.
+      const bool may_be_full =
+          code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_SHMSIZE;
+      if (error == 0 && may_be_full) return absl::ResourceExhaustedError(message);
+      return DiskError(error == 0 ? EIO : error, message);
+    }
     case SQLITE_READONLY:
+      return DiskError(EROFS, message);
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
       return absl::PermissionDeniedError(message);

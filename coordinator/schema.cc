@@ -55,9 +55,9 @@ CREATE INDEX IF NOT EXISTS events_by_job ON events (job, seq);
 //   compacted_samples. Ranges do not touch.
 constexpr char kSecond[] = R"sql(
 ALTER TABLE groups ADD COLUMN oldest INTEGER;
-CREATE INDEX groups_by_segment ON groups (segment) WHERE segment IS NOT NULL;
+CREATE INDEX groups_by_segment ON groups (segment, offset) WHERE segment IS NOT NULL;
 CREATE INDEX groups_without_record ON groups (job, draw) WHERE segment IS NULL;
-CREATE INDEX evaluation_groups_by_segment ON evaluation_groups (segment) WHERE segment IS NOT NULL;
+CREATE INDEX evaluation_groups_by_segment ON evaluation_groups (segment, offset) WHERE segment IS NOT NULL;
 
 ALTER TABLE batches ADD COLUMN draws TEXT NOT NULL DEFAULT '';
 ALTER TABLE batches ADD COLUMN trained INTEGER NOT NULL DEFAULT 0;
@@ -79,7 +79,7 @@ CREATE TABLE compacted_samples (job TEXT NOT NULL, name TEXT NOT NULL, reason TE
 CREATE TABLE progress (job TEXT NOT NULL, draw INTEGER NOT NULL, idx INTEGER NOT NULL,
   segment INTEGER NOT NULL, offset INTEGER NOT NULL, bytes INTEGER NOT NULL,
   PRIMARY KEY (job, draw, idx)) WITHOUT ROWID;
-CREATE INDEX progress_by_segment ON progress (segment);
+CREATE INDEX progress_by_segment ON progress (segment, offset);
 
 ALTER TABLE attempts RENAME TO attempts_1;
 CREATE TABLE attempts (seq INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, draw INTEGER NOT NULL,

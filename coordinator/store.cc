@@ -14,6 +14,7 @@
 namespace sluice {
 namespace {
 
+constexpr int64_t kLeastFileBytes = int64_t{1} << 20, kMostFileBytes = int64_t{256} << 20;
 constexpr int64_t kProgressFileBytes = int64_t{64} << 20;
 // Above all epochs that programs of schema 1 gave: those were times in milliseconds.
 constexpr int64_t kEpochBase = int64_t{1} << 48;
@@ -58,9 +59,9 @@ constexpr char kJobColumns[] =
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir) {
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir, StoreOptions options) {
   SLUICE_RETURN_IF_ERROR(MakeDirectories(state_dir));
-  std::unique_ptr<Store> store(new Store);
+  std::unique_ptr<Store> store(new Store(std::move(options)));
   auto lock = FileLock::Acquire(state_dir + "/lock");
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
@@ -72,9 +73,81 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir)
   SLUICE_ASSIGN_OR_RETURN(store->db_, Database::Open(state_dir + "/sluice.db"));
   SLUICE_RETURN_IF_ERROR(Annotate(UpgradeSchema(*store->db_), state_dir));
   SLUICE_RETURN_IF_ERROR(store->CloseAttempts());
-  SLUICE_ASSIGN_OR_RETURN(store->groups_, Segments::Open(state_dir + "/segments"));
-  SLUICE_ASSIGN_OR_RETURN(store->progress_, Segments::Open(state_dir + "/progress", kProgressFileBytes));
+  const int64_t rotate_bytes = std::clamp(store->options_.keep_bytes / 8, kLeastFileBytes, kMostFileBytes);
+  SLUICE_ASSIGN_OR_RETURN(
+      store->groups_,
+      store->OpenSegments(
+          state_dir + "/segments",
+          "SELECT * FROM (SELECT segment, offset, bytes FROM groups WHERE segment IS NOT NULL "
+          "ORDER BY segment DESC, offset DESC LIMIT 1) UNION ALL "
+          "SELECT * FROM (SELECT segment, offset, bytes FROM evaluation_groups WHERE segment IS "
+          "NOT NULL ORDER BY segment DESC, offset DESC LIMIT 1)",
+          rotate_bytes));
+  SLUICE_ASSIGN_OR_RETURN(
+      store->progress_,
+      store->OpenSegments(
+          state_dir + "/progress",
+          "SELECT segment, offset, bytes FROM progress ORDER BY segment DESC, offset DESC LIMIT 1",
+          kProgressFileBytes));
+  SLUICE_RETURN_IF_ERROR(store->RepairGroups());
   return store;
+}
+
+// `rows`: a query of the records that are referred to, the last of them among its rows.
+absl::StatusOr<std::unique_ptr<Segments>> Store::OpenSegments(const std::string& folder,
+                                                              const std::string& rows, int64_t rotate_bytes) {
+  SegmentRef last;
+  SLUICE_RETURN_IF_ERROR(db_->Query(rows, {}, [&](const SqlRow& row) {
+    const SegmentRef ref = RefAt(row, 0);
+    if (std::pair(ref.segment, ref.offset) > std::pair(last.segment, last.offset)) last = ref;
+  }));
+  return Segments::Open(folder, last, {rotate_bytes, options_.fault});
+}
+
+absl::Status Store::RepairGroups() {
+  struct Open {
+    JobId job;
+    Draw draw;
+    SegmentRef ref;
+  };
+  std::vector<Open> groups;
+  SLUICE_RETURN_IF_ERROR(
+      db_->Query("SELECT g.job, g.draw, g.segment, g.offset, g.bytes FROM "
+                 "(SELECT DISTINCT job, draw FROM samples WHERE ledger = 'in_flight') AS s "
+                 "JOIN groups g ON g.job = s.job AND g.draw = s.draw JOIN jobs j ON j.job = g.job "
+                 "WHERE j.ended IS NULL AND g.segment IS NOT NULL",
+                 {}, [&](const SqlRow& row) {
+                   groups.push_back({row.Text(0), static_cast<Draw>(row.Int(1)), RefAt(row, 2)});
+                 }));
+  for (const Open& group : groups) {
+    const absl::Status status = ReadGroup(group.ref).status();
+    if (absl::IsDataLoss(status)) {
+      SLUICE_RETURN_IF_ERROR(ForgetRecord(group.job, group.draw, std::string(status.message())));
+    } else if (!status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Its samples in flight are generated again. A batch that was recorded with it and not trained is made anew.
+absl::Status Store::ForgetRecord(const JobId& job, Draw draw, const std::string& why) {
+  LogError("group_damaged", {{"job", job}, {"draw", draw}, {"why", why}});
+  return TransactLocked([&, db = db_.get()](StoreTransaction& tx) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(
+        db->Run("UPDATE groups SET segment = NULL, offset = NULL, bytes = NULL, oldest = NULL WHERE job = ? "
+                "AND draw = ?",
+                {job, I(draw)}));
+    SLUICE_RETURN_IF_ERROR(
+        db->Run("DELETE FROM batches WHERE job = ?1 AND NOT committed AND version IN "
+                "(SELECT version FROM batch_draws WHERE job = ?1 AND draw = ?2)",
+                {job, I(draw)}));
+    SLUICE_RETURN_IF_ERROR(
+        db->Run("DELETE FROM batch_draws WHERE job = ?1 AND version NOT IN (SELECT version FROM batches "
+                "WHERE job = ?1)",
+                {job}));
+    return tx.AddEvent(job, {absl::Now(), absl::StrCat("draw ", draw, " is generated again: ", why)});
+  });
 }
 
 // Those under way when a coordinator before this one ended.
@@ -108,16 +181,34 @@ absl::Status Store::LimitPages(int64_t pages) {
 
 absl::Status Store::Transact(const std::function<absl::Status(StoreTransaction&)>& body) {
   absl::MutexLock lock(&mu_);
-  SLUICE_RETURN_IF_ERROR(db_->Run("BEGIN IMMEDIATE"));
-  StoreTransaction transaction(*db_, *groups_, *progress_);
-  absl::Status status = body(transaction);
-  // What rows refer to is durable before the rows are.
-  if (status.ok() && transaction.appended_) status = groups_->Sync();
-  SLUICE_FAIL_POINT("coordinator.transaction_written");
-  if (status.ok()) status = db_->Run("COMMIT");
-  SLUICE_FAIL_POINT("coordinator.transaction_committed");
-  if (!status.ok()) (void)db_->Run("ROLLBACK");  // fails where SQLite rolled back itself
+  return TransactLocked(body);
+}
+
+absl::Status Store::TransactLocked(const std::function<absl::Status(StoreTransaction&)>& body) {
+  const absl::Time started = absl::Now();
+  writing_since_ = absl::ToUnixNanos(started);
+  absl::Status status = db_->Run("BEGIN IMMEDIATE");
+  if (status.ok()) {
+    StoreTransaction transaction(*db_, *groups_, *progress_);
+    status = body(transaction);
+    // What rows refer to is durable before the rows are.
+    if (status.ok() && transaction.appended_) status = groups_->Sync();
+    SLUICE_FAIL_POINT("coordinator.transaction_written");
+    const int fault = status.ok() && options_.fault ? options_.fault("database.commit") : 0;
+    if (fault != 0) status = DiskError(fault, "store");
+    if (status.ok()) status = db_->Run("COMMIT");
+    SLUICE_FAIL_POINT("coordinator.transaction_committed");
+    if (!status.ok()) (void)db_->Run("ROLLBACK");  // fails where SQLite rolled back itself
+  }
+  writing_since_ = 0;
+  if (options_.on_commit) options_.on_commit(absl::Now() - started);
+  untidy_ = true;
   return status;
+}
+
+absl::Duration Store::WritingFor() const {
+  const int64_t since = writing_since_;
+  return since == 0 ? absl::ZeroDuration() : absl::Now() - absl::FromUnixNanos(since);
 }
 
 absl::StatusOr<JobId> Store::FindRequest(const std::string& request_id) {
@@ -280,6 +371,7 @@ absl::Status Store::ListSamples(const JobId& job, int32_t limit, int64_t step, b
     SLUICE_RETURN_IF_ERROR(db_->Query(sql, {job, step, int64_t{limit}}, [&](const SqlRow& row) {
       found.push_back(Found{RefAt(row, 1), row.Int(4), static_cast<Draw>(row.Int(0)), {}});
     }));
+    if (found.empty() && step > 0) return ExplainMissing(job, step, evaluation);
     for (Found& group : found) {
       if (evaluation) continue;
       SLUICE_RETURN_IF_ERROR(
@@ -290,23 +382,37 @@ absl::Status Store::ListSamples(const JobId& job, int32_t limit, int64_t step, b
     }
   }
   int32_t left = limit;
+  absl::Status damaged;
   for (const Found& item : found) {
-    SLUICE_ASSIGN_OR_RETURN(Group group, ReadGroup(item.ref));
-    for (ScoredSample& sample : group.samples) {
-      if (left-- <= 0) return absl::OkStatus();
+    auto group = ReadGroup(item.ref);
+    damaged.Update(group.status());
+    if (!group.ok()) continue;
+    for (ScoredSample& sample : group->samples) {
+      if (left-- <= 0) return damaged;
       SampleView view;
-      view.prompt = group.prompt.text;
-      view.prompt_uid = group.prompt.uid;
+      view.prompt = group->prompt.text;
+      view.prompt_uid = group->prompt.uid;
       view.step = item.step;
       if (auto at = item.columns.find(sample.trajectory.key.index); at != item.columns.end()) {
         view.ledger_column = at->second.first;
         view.step = at->second.second;
       }
       view.sample = std::move(sample);
-      if (!on_sample(view)) return absl::OkStatus();
+      if (!on_sample(view)) return damaged;
     }
   }
-  return absl::OkStatus();
+  return damaged;
+}
+
+absl::Status Store::ExplainMissing(const JobId& job, int64_t step, bool evaluation) {
+  bool known = false;
+  const std::string sql = evaluation ? "SELECT 1 FROM evaluations WHERE job = ? AND step = ?"
+                                     : "SELECT 1 FROM batches WHERE job = ? AND version = ? AND trained > 0";
+  SLUICE_RETURN_IF_ERROR(db_->Query(sql, {job, step}, [&](const SqlRow&) { known = true; }));
+  if (!known) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("the samples of step ", step, " of ", job,
+                                          " are no longer kept: --keep-samples-bytes of the coordinator is ",
+                                          options_.keep_bytes));
 }
 
 absl::Status Store::CheckLedger(const JobId& job) {
@@ -314,7 +420,9 @@ absl::Status Store::CheckLedger(const JobId& job) {
   std::string wrong;
   SLUICE_RETURN_IF_ERROR(db_->Query(
       "SELECT l.name, l.samples, (SELECT COUNT(*) FROM samples s WHERE s.job = l.job AND "
-      "(l.name = 'issued' OR s.ledger = l.name)) FROM ledger l WHERE l.job = ?",
+      "(l.name = 'issued' OR s.ledger = l.name)) + (SELECT COALESCE(SUM(c.samples), 0) FROM "
+      "compacted_samples c "
+      "WHERE c.job = l.job AND (l.name = 'issued' OR c.name = l.name)) FROM ledger l WHERE l.job = ?",
       {job}, [&](const SqlRow& row) {
         if (row.Int(1) != row.Int(2)) {
           absl::StrAppend(&wrong, row.Text(0), " says ", row.Int(1), ", there are ", row.Int(2), "; ");

@@ -3,6 +3,7 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "coordinator/database.h"
+#include "coordinator/disk.h"
 #include "coordinator/job_view.h"
 #include "coordinator/schema.h"
 #include "coordinator/segments.h"
@@ -25,13 +27,29 @@
 
 namespace sluice {
 
+struct StoreOptions {
+  // Of the files of complete groups. Above it the oldest are removed, but none that may be needed again.
+  int64_t keep_bytes = int64_t{8} << 30;
+  int64_t keep_draws =
+      4096;  // the newest of a job; of those before, the rows go when their group is not kept
+  std::function<void(absl::Duration)> on_commit;  // time of a transaction's writes and syncs
+  DiskFault fault;
+};
+
 class Store {
  public:
-  // FAILED_PRECONDITION: "state directory in use", or its schema is newer than this program.
-  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& state_dir);
+  // FAILED_PRECONDITION: "state directory in use", or its schema is newer than this program. A complete group
+  // that is to be trained on and whose record is damaged is taken for one that is not complete (an event of
+  // the job says so): it is generated again.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& state_dir, StoreOptions options = {});
 
-  // Runs `body` in one transaction: all of it is durable when this returned OK, nothing of it otherwise.
+  // Runs `body` in one transaction: all of it is durable when this returned OK, nothing of it otherwise. A
+  // fault of the disk is one of coordinator/disk.h.
   absl::Status Transact(const std::function<absl::Status(StoreTransaction&)>& body);
+  // How long a transaction has been writing by now (real time); zero: none is. Never waits.
+  absl::Duration WritingFor() const;
+  // Removes some of what is no longer kept (StoreOptions), in bounded time. True: there may be more.
+  absl::StatusOr<bool> Tidy();
 
   // The job that a request made before; empty: none.
   absl::StatusOr<JobId> FindRequest(const std::string& request_id);
@@ -39,12 +57,14 @@ class Store {
   absl::StatusOr<Ledger> LoadLedger(const JobId& job);
   absl::StatusOr<std::vector<StoredGroup>> LoadOpenGroups(const JobId& job);  // that have samples in flight
   absl::StatusOr<std::optional<StoredBatch>> LoadBatch(const JobId& job, PolicyVersion version);
-  absl::StatusOr<Group> LoadGroup(const JobId& job, Draw draw);
+  absl::StatusOr<Group> LoadGroup(const JobId& job, Draw draw);  // DATA_LOSS names the file that is damaged
   // What was saved last of each sample in flight, by (draw, index); records that are damaged are left out.
   absl::StatusOr<std::vector<Trajectory>> LoadProgress(const JobId& job);
   // Above all that any program gave in this directory, whatever the clock does. `now`: keeps those of another
   // directory's past apart, as far as it goes forward.
   absl::StatusOr<uint64_t> NextEpoch(absl::Time now);
+  // Of groups that are kept; NOT_FOUND when those of `step` no longer are. Passes over a group that is
+  // damaged and says so in the end.
   absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                            const std::function<bool(const SampleView&)>& on_sample);
   // Whether every counter equals the rows it counts, and issued the sum: INTERNAL names what does not.
@@ -54,16 +74,35 @@ class Store {
   absl::Status LimitPages(int64_t pages);
 
  private:
-  Store() = default;
+  explicit Store(StoreOptions options) : options_(std::move(options)) {}
+  absl::StatusOr<std::unique_ptr<Segments>> OpenSegments(const std::string& folder, const std::string& rows,
+                                                         int64_t rotate_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status RepairGroups() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ForgetRecord(const JobId& job, Draw draw, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status TransactLocked(const std::function<absl::Status(StoreTransaction&)>& body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ExplainMissing(const JobId& job, int64_t step, bool evaluation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Retention (store_retention.cc): each does one bounded piece and says whether there was one.
+  absl::StatusOr<bool> RemoveProgressFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> RemoveGroupFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> CompactDraws() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> ForgetBatchDraws() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> IsNeeded(int64_t segment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CloseAttempts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ReserveEpochs(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status LoadView(JobRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<Group> ReadGroup(const SegmentRef& ref);
 
+  const StoreOptions options_;
+  std::atomic<int64_t> writing_since_{0};  // nanoseconds of absl::Now(); 0: not writing
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<Segments> groups_, progress_;  // of complete groups; of samples under way
   absl::Mutex mu_;
   std::unique_ptr<Database> db_ ABSL_GUARDED_BY(mu_);
+  bool untidy_ ABSL_GUARDED_BY(mu_) = true;  // something changed since Tidy found nothing to do
   uint64_t next_epoch_ ABSL_GUARDED_BY(mu_) = 0, epochs_end_ ABSL_GUARDED_BY(mu_) = 0;  // reserved, not given
 };
 

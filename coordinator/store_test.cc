@@ -1,42 +1,13 @@
 #include "coordinator/store.h"
 
-#include "coordinator/testing_job.h"
+#include "coordinator/testing_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace sluice {
 namespace {
 
-class StoreTest : public testing::Test {
- protected:
-  StoreTest() : folder_("store") { Reopen(); }
-  void Reopen() {
-    store_.reset();
-    auto opened = Store::Open(folder_.path());
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    store_ = *std::move(opened);
-  }
-  JobRow Row(const JobId& job = "j") {
-    JobRow row;
-    row.view.job = job;
-    row.view.spec = SmallJob(folder_);
-    row.view.create_time = absl::FromUnixSeconds(5);
-    return row;
-  }
-  void Insert(const JobId& job = "j", const std::string& request = "") {
-    ASSERT_TRUE(store_->Transact([&](StoreTransaction& tx) { return tx.InsertJob(Row(job), request); }).ok());
-  }
-  static Group GroupOf(Draw draw) {
-    Group group;
-    group.draw = draw;
-    group.prompt.text = absl::StrCat("prompt ", draw);
-    group.samples.resize(2);
-    for (uint32_t i = 0; i < 2; ++i) group.samples[i].trajectory.key = {draw, i};
-    return group;
-  }
-  TestFolder folder_;
-  std::unique_ptr<Store> store_;
-};
+class StoreTest : public StoreFixture {};
 
 TEST_F(StoreTest, KeepsTheLedgerBalancedThroughTheLifeOfSamples) {
   Insert();
@@ -184,11 +155,7 @@ TEST_F(StoreTest, LeavesOutProgressThatIsDamagedOrOfAnotherSample) {
                     return absl::OkStatus();
                   })
                   .ok());
-  store_.reset();
-  auto db = *Database::Open(folder_.path() + "/sluice.db");
-  ASSERT_TRUE(db->Run("UPDATE progress SET offset = (SELECT MAX(offset) FROM progress)").ok());
-  db.reset();
-  Reopen();
+  Sql("UPDATE progress SET offset = (SELECT MAX(offset) FROM progress)");
   auto progress = store_->LoadProgress("j");
   ASSERT_EQ(progress->size(), 1u);
   EXPECT_EQ(progress->at(0).key, (SampleKey{0, 1}));
@@ -222,15 +189,9 @@ TEST_F(StoreTest, KeepsWhatBecameOfAttempts) {
                   })
                   .ok());
   Reopen();  // the third ends with the coordinator
-  store_.reset();
-  auto db = *Database::Open(folder_.path() + "/sluice.db");
-  std::vector<std::string> rows;
-  ASSERT_TRUE(
-      db->Query("SELECT number || ' ' || worker || ' ' || epoch || ' ' || outcome || ' ' || tokens || ' ' || "
-                "(ended > started) FROM attempts ORDER BY seq",
-                {}, [&](const SqlRow& row) { rows.push_back(row.Text(0)); })
-          .ok());
-  EXPECT_EQ(rows, (std::vector<std::string>{"1 w 5 hedge_lost 7 1", "2 w 5 done 12 1", "3 w 5 lost 0 1"}));
+  EXPECT_EQ(Sql("SELECT number || ',' || worker || ',' || epoch || ',' || outcome || ',' || tokens || ',' || "
+                "(ended > started) FROM attempts ORDER BY seq"),
+            "1,w,5,hedge_lost,7,1 2,w,5,done,12,1 3,w,5,lost,0,1");
 }
 
 TEST_F(StoreTest, SaysThatTheDiskIsFullAndLosesNothing) {

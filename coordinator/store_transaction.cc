@@ -13,6 +13,8 @@
 namespace sluice {
 namespace {
 
+constexpr int64_t kEventsKept = 1000;  // of a job
+
 int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
 
 // Of what the group is trained on: samples with a reward.
@@ -97,6 +99,13 @@ absl::Status StoreTransaction::Count(const JobId& job, const char* column, int64
 absl::Status StoreTransaction::IssueGroup(const JobId& job, Draw draw, PolicyVersion train_by,
                                           int64_t samples) {
   SLUICE_FAIL_POINT("coordinator.group_issuing");
+  bool compacted = false;
+  SLUICE_RETURN_IF_ERROR(
+      db_.Query("SELECT last FROM compacted_draws WHERE job = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+                {job, I(draw)}, [&](const SqlRow& row) { compacted = row.Int(0) >= I(draw); }));
+  if (compacted) {
+    return absl::FailedPreconditionError(absl::StrCat("draw ", draw, " of ", job, " was issued before"));
+  }
   SLUICE_RETURN_IF_ERROR(
       db_.Run("INSERT INTO groups (job, draw, train_by) VALUES (?, ?, ?)", {job, I(draw), train_by}));
   for (int64_t i = 0; i < samples; ++i) {
@@ -239,8 +248,12 @@ absl::Status StoreTransaction::AddEvaluation(const JobId& job, const EvaluationV
 }
 
 absl::Status StoreTransaction::AddEvent(const JobId& job, const JobEventView& event) {
-  return db_.Run("INSERT INTO events (job, time, text) VALUES (?, ?, ?)",
-                 {job, absl::ToUnixMicros(event.time), event.text});
+  SLUICE_RETURN_IF_ERROR(db_.Run("INSERT INTO events (job, time, text) VALUES (?, ?, ?)",
+                                 {job, absl::ToUnixMicros(event.time), event.text}));
+  return db_.Run(
+      "DELETE FROM events WHERE job = ?1 AND seq <= "
+      "(SELECT seq FROM events WHERE job = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)",
+      {job, kEventsKept});
 }
 
 absl::Status StoreTransaction::AddAttempt(const JobId& job, const AttemptStart& a) {
