@@ -24,7 +24,12 @@ import time
 from concurrent import futures
 from dataclasses import dataclass, field
 
-import grpc
+try:
+    import google.protobuf  # noqa: F401  what protoc generates needs it
+    import grpc
+except ImportError as missing:
+    sys.exit(f"{os.path.basename(sys.argv[0])}: {missing}: apt install python3-grpcio python3-protobuf (and run it with "
+             "/usr/bin/python3), or pip install 'grpcio>=1.51' 'protobuf>=4.21,<6'")
 
 PROTO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "proto")
 MAX_MESSAGE_BYTES = 64 << 20

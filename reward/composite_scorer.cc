@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/fail_point.h"
+#include "core/base/retry.h"
 #include "core/base/status.h"
 #include "core/rl/reward_check.h"
 #include "core/rl/reward_composition.h"
@@ -16,6 +17,7 @@ namespace sluice {
 namespace {
 
 constexpr char kCompute[] = "compute";
+constexpr absl::Duration kFullPause = absl::Milliseconds(250);  // that a refused caller is asked to wait
 
 size_t BytesOf(absl::Span<const ScoreItem> items) {
   size_t bytes = 0;
@@ -76,10 +78,12 @@ absl::Status CompositeScorer::Admit(size_t items, size_t bytes) {
   absl::MutexLock lock(&mu_);
   if (items_ > 0 && (items_ + items > options_.max_items || bytes_ + bytes > options_.max_bytes)) {
     metrics_.CountRefusal();
-    return absl::ResourceExhaustedError(
+    absl::Status full = absl::ResourceExhaustedError(
         absl::StrCat("the reward service is full: ", items_, " items (", bytes_,
                      " bytes) are under way, at most ", options_.max_items, " (", options_.max_bytes,
-                     " bytes) are taken; try again in a second, or send less"));
+                     " bytes) are taken; try again in ", absl::FormatDuration(kFullPause), ", or send less"));
+    SetRetryAfter(kFullPause, full);
+    return full;
   }
   items_ += items;
   bytes_ += bytes;

@@ -48,7 +48,7 @@ class CompositeScorer final : public Scorer {
   using Scorer::Score;
   // Answers a little before the deadline: items that are not judged by then are INFRASTRUCTURE;
   // DEADLINE_EXCEEDED or CANCELLED when that is all of them. RESOURCE_EXHAUSTED: too much is under way; the
-  // message says so, and the same call may succeed later.
+  // message and RetryAfter say so, and the same call may succeed later.
   absl::StatusOr<std::vector<Verdict>> Score(const RewardSpec& spec, absl::Span<const ScoreItem> items,
                                              absl::Time deadline, const CancelToken& cancel) override;
 

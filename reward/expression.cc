@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/character.h"
+#include "core/base/printable.h"
 #include "core/base/status.h"
 
 namespace sluice {
@@ -32,9 +33,9 @@ class Parser {
   }
 
   absl::Status Malformed() const {
-    std::string found =
-        at_ < text_.size() ? absl::StrCat("'", absl::CHexEscape(text_.substr(at_, 1)), "'") : "the end";
-    return absl::InvalidArgumentError(absl::StrCat("malformed: ", found, " at character ", at_ + 1));
+    if (at_ >= text_.size()) return absl::InvalidArgumentError("malformed: it ends too early");
+    const absl::string_view found = text_.substr(at_, ReadCharacter(text_, at_).bytes);
+    return absl::InvalidArgumentError(absl::StrCat("malformed: '", Printable(found), "' at byte ", at_ + 1));
   }
 
   absl::StatusOr<mpq_class> Expression(int depth) {

@@ -30,6 +30,48 @@ TEST(ExpressionScorerTest, ExpressionIsCorrectWhenItUsesTheNumbersAndReachesTheT
   EXPECT_EQ(Judge("1.5*2", "2 1.5", "3").kind, VerdictKind::kCorrect);
 }
 
+TEST(ExpressionScorerTest, NumbersAreAListOrWords) {
+  for (const char* numbers :
+       {"3 5 7", "[3, 5, 7]", " [3,5,7]\n", "[\"3\", \"5\", \"7\"]", "3, 5, 7", "3,5,7", "[3.0, 5, 7]"}) {
+    EXPECT_EQ(Judge("3*5+7", numbers, "22").kind, VerdictKind::kCorrect) << numbers;
+  }
+  ScoreItem item;
+  item.completion = "3*5+7";
+  item.fields = {{"nums", "[3, 5, 7]"}, {"target", "22"}};
+  EXPECT_EQ(ExpressionItemScorer().Judge(item).kind, VerdictKind::kCorrect);
+}
+
+TEST(ExpressionScorerTest, AnswerIsWhatTheLastTagAfterTheReasoningHolds) {
+  for (const char* right :
+       {"<think>3+5</think> <answer>3*5+7</answer>", "So.\n<answer> 3*5+7 </answer> done",
+        "<answer>3+5+7</answer> no: <answer>3*5+7</answer>", "<think>3 <answer>3</answer></think>3*5+7",
+        "opened by the prompt </think> <answer>3*5+7</answer>", "<answer>3*5+7"}) {
+    EXPECT_EQ(Judge(right, "3 5 7", "22").kind, VerdictKind::kCorrect) << right;
+  }
+  for (const char* wrong :
+       {"<answer>3*5+7</answer> <answer></answer>", "<think><answer>3*5+7</answer></think>", "<think>3*5+7",
+        "<answer>3*5+7</answer></think>", "<answer>3*5+7 or 3+5+7</answer>", "it is 3*5+7"}) {
+    EXPECT_EQ(Judge(wrong, "3 5 7", "22").outcome, "malformed") << wrong;
+  }
+}
+
+TEST(ExpressionScorerTest, StatesItsClass) {
+  EXPECT_EQ(Judge("3*5+7", "3 5 7", "22").outcome, "right");
+  EXPECT_EQ(Judge("3*5-7", "3 5 7", "22").outcome, "wrong_value");
+  EXPECT_EQ(Judge("22", "3 5 7", "22").outcome, "wrong_numbers");
+  EXPECT_EQ(Judge("3/(5-5)", "3 5 5", "1").outcome, "malformed");
+  EXPECT_EQ(Judge("3", "x", "3").outcome, "invalid_row");
+}
+
+TEST(ExpressionScorerTest, CharactersOfOtherScriptsAreNamedAsTheyAre) {
+  EXPECT_THAT(Judge("3\xC3\x97"
+                    "5",
+                    "3 5", "15")
+                  .detail,
+              HasSubstr("malformed: '\xC3\x97' at byte 2"));
+  EXPECT_THAT(Judge("3*", "3 5", "15").detail, HasSubstr("ends too early"));
+}
+
 TEST(ExpressionScorerTest, WrongExpressionSaysWhy) {
   EXPECT_THAT(Judge("3*5-7", "3 5 7", "22").detail, HasSubstr("wrong value \"8\""));
   EXPECT_THAT(Judge("3*5+7+0", "3 5 7", "22").detail, HasSubstr("wrong numbers"));
@@ -49,7 +91,8 @@ TEST(ExpressionScorerTest, WrongExpressionSaysWhy) {
 TEST(ExpressionScorerTest, BadFieldsAreUndecided) {
   EXPECT_EQ(Judge("3", "", "3").kind, VerdictKind::kUndecided);
   EXPECT_EQ(Judge("3", "3 x", "3").kind, VerdictKind::kUndecided);
-  EXPECT_EQ(Judge("3", "-3", "3").kind, VerdictKind::kUndecided);
+  for (const char* numbers : {"-3", "[]", "[3", "[3,]", "[[3]]", "[null]", "[3] 3", "3;3", "1e3"})
+    EXPECT_EQ(Judge("3", numbers, "3").kind, VerdictKind::kUndecided) << numbers;
   EXPECT_EQ(Judge("3", "3", "x").kind, VerdictKind::kUndecided);
   std::string many;
   for (int i = 0; i < 65; ++i) many += "1 ";

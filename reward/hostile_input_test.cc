@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/character.h"
 #include "gtest/gtest.h"
 #include "reward/composite_scorer.h"
 
@@ -38,7 +39,9 @@ class HostileInputTest : public testing::Test {
       EXPECT_NE(v.kind, VerdictKind::kInfrastructure) << v.detail;
       EXPECT_TRUE(std::isfinite(v.value));
       EXPECT_LT(v.detail.size(), 4096u);
-      for (char c : v.detail) ASSERT_TRUE(c >= 0x20 && c < 0x7F) << v.detail;
+      for (unsigned char c : v.detail) ASSERT_TRUE(c >= 0x20 && c != 0x7F) << v.detail;
+      for (size_t k = 0; k < v.detail.size(); k += ReadCharacter(v.detail, k).bytes)
+        ASSERT_NE(ReadCharacter(v.detail, k).code_point, kNoCodePoint) << v.detail;
     }
   }
   prometheus::Registry metrics_;

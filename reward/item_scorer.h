@@ -15,8 +15,8 @@ namespace sluice {
 struct ItemJudgement {
   VerdictKind kind = VerdictKind::kUnspecified;
   double value = 0;
-  std::string detail;  // ASCII; quoted pieces of a completion are escaped and cut
-  // As in VerdictComponent.
+  std::string detail;  // UTF-8; quoted pieces of a completion are Printable and cut
+  // As in VerdictComponent: the class, which every scorer states.
   std::string outcome;
   std::vector<TestResult> tests;
   std::vector<StepScore> steps;
@@ -52,15 +52,21 @@ class BatchScorer {
                                            const JudgeLimits& limits) const = 0;
 };
 
-inline ItemJudgement Correct(std::string detail) { return {VerdictKind::kCorrect, 1, std::move(detail)}; }
-inline ItemJudgement Wrong(std::string detail) { return {VerdictKind::kWrong, 0, std::move(detail)}; }
-inline ItemJudgement Undecided(std::string detail) { return {VerdictKind::kUndecided, 0, std::move(detail)}; }
+inline ItemJudgement Correct(std::string detail, std::string outcome = "correct") {
+  return {VerdictKind::kCorrect, 1, std::move(detail), std::move(outcome)};
+}
+inline ItemJudgement Wrong(std::string detail, std::string outcome = "wrong") {
+  return {VerdictKind::kWrong, 0, std::move(detail), std::move(outcome)};
+}
+inline ItemJudgement Undecided(std::string detail, std::string outcome = "undecided") {
+  return {VerdictKind::kUndecided, 0, std::move(detail), std::move(outcome)};
+}
 // The row lacks what the scorer needs, or it cannot be read. The detail names the field.
 inline ItemJudgement InvalidRow(std::string detail) {
   return {VerdictKind::kUndecided, 0, std::move(detail), "invalid_row"};
 }
 inline ItemJudgement Infrastructure(std::string detail) {
-  return {VerdictKind::kInfrastructure, 0, std::move(detail)};
+  return {VerdictKind::kInfrastructure, 0, std::move(detail), "infrastructure"};
 }
 
 }  // namespace sluice

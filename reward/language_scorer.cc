@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "reward/character.h"
+#include "core/base/character.h"
 
 namespace sluice {
 namespace {
@@ -137,11 +137,12 @@ ItemJudgement LanguageItemScorer::Judge(const ScoreItem& item) const {
     ++letters;
     right += std::find(scripts_.begin(), scripts_.end(), script) != scripts_.end();
   }
-  if (letters == 0) return Correct("no letters");
+  if (letters == 0) return Wrong("no letters", "no_letters");
   std::string detail = absl::StrCat(right, " of ", letters, " letters");
-  if (right == letters) return Correct(std::move(detail));
-  if (right == 0) return Wrong(std::move(detail));
-  return {VerdictKind::kGraded, static_cast<double>(right) / static_cast<double>(letters), std::move(detail)};
+  if (right == letters) return Correct(std::move(detail), "in_language");
+  if (right == 0) return Wrong(std::move(detail), "other_language");
+  return {VerdictKind::kGraded, static_cast<double>(right) / static_cast<double>(letters), std::move(detail),
+          "mixed"};
 }
 
 }  // namespace sluice

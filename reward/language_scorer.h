@@ -12,7 +12,9 @@ namespace sluice {
 
 // The share of letters that are of the language's script, outside code (fences and backticks), formulas
 // ($...$, $$...$$, \(...\), \[...\]), LaTeX commands and tags (<think>). CORRECT at 1, WRONG at 0, GRADED
-// between; without letters it is 1. Languages that share a script (English, French) are not told apart.
+// between. What has no letters is in no language: 0, so that silence, digits and symbols never pay. Languages
+// that share a script (English, French) are not told apart. Classes: in_language, mixed, other_language,
+// no_letters.
 class LanguageItemScorer final : public ItemScorer {
  public:
   // INVALID_ARGUMENT: a language whose script is not known here.

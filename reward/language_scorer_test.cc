@@ -39,9 +39,19 @@ TEST(LanguageScorer, LeavesCodeFormulasCommandsAndTagsOut) {
   EXPECT_LT(Judge("ru", std::string(kRussian) + " a < b and c > d").value, 1);
 }
 
-TEST(LanguageScorer, IsWholeWithoutLetters) {
-  EXPECT_EQ(Judge("en", "").value, 1);
-  EXPECT_EQ(Judge("en", "42 = 6 * 7 \xFF").value, 1);
+TEST(LanguageScorer, PaysNothingWithoutLetters) {
+  for (const char* text : {"", " \n", "42 = 6 * 7 \xFF", "$x + y$", "<think></think>", "```\nabc\n```"}) {
+    const ItemJudgement judged = Judge("en", text);
+    EXPECT_EQ(judged.value, 0) << text;
+    EXPECT_EQ(judged.kind, VerdictKind::kWrong) << text;
+    EXPECT_EQ(judged.outcome, "no_letters") << text;
+  }
+}
+
+TEST(LanguageScorer, StatesItsClass) {
+  EXPECT_EQ(Judge("en", "yes").outcome, "in_language");
+  EXPECT_EQ(Judge("en", kRussian).outcome, "other_language");
+  EXPECT_EQ(Judge("en", std::string("ab") + kChinese).outcome, "mixed");
 }
 
 TEST(LanguageScorer, RefusesLanguagesWhoseScriptIsNotKnown) {

@@ -1,7 +1,7 @@
 #include "reward/length_scorer.h"
 
 #include "absl/strings/str_cat.h"
-#include "reward/character.h"
+#include "core/base/character.h"
 
 namespace sluice {
 int64_t CountCharacters(const std::string& text) {
@@ -12,13 +12,14 @@ int64_t CountCharacters(const std::string& text) {
 
 ItemJudgement LengthItemScorer::Judge(const ScoreItem& item) const {
   const bool tokens = spec_.unit == LengthUnit::kTokens;
-  if (tokens && item.completion_tokens <= 0) return Undecided("the number of tokens is not given");
+  if (tokens && item.completion_tokens <= 0)
+    return InvalidRow("the row has no field \"completion_tokens\", the number of tokens");
   const int64_t length = tokens ? item.completion_tokens : CountCharacters(item.completion);
   std::string detail = absl::StrCat(length, tokens ? " tokens" : " characters");
-  if (length <= spec_.soft_limit) return {VerdictKind::kCorrect, 0, std::move(detail)};
-  if (length >= spec_.hard_limit) return {VerdictKind::kWrong, -1, std::move(detail)};
+  if (length <= spec_.soft_limit) return {VerdictKind::kCorrect, 0, std::move(detail), "within"};
+  if (length >= spec_.hard_limit) return {VerdictKind::kWrong, -1, std::move(detail), "too_long"};
   double over = static_cast<double>(length - spec_.soft_limit);
-  return {VerdictKind::kGraded, -over / (spec_.hard_limit - spec_.soft_limit), std::move(detail)};
+  return {VerdictKind::kGraded, -over / (spec_.hard_limit - spec_.soft_limit), std::move(detail), "long"};
 }
 
 }  // namespace sluice

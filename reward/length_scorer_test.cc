@@ -25,6 +25,12 @@ TEST(LengthScorerTest, ValueFallsLinearlyBetweenTheLimits) {
   EXPECT_EQ(Judge(1000).value, -1);
 }
 
+TEST(LengthScorerTest, StatesItsClass) {
+  EXPECT_EQ(Judge(10).outcome, "within");
+  EXPECT_EQ(Judge(11).outcome, "long");
+  EXPECT_EQ(Judge(20).outcome, "too_long");
+}
+
 TEST(LengthScorerTest, CharactersAreCodePoints) {
   EXPECT_EQ(CountCharacters("abc"), 3);
   EXPECT_EQ(CountCharacters("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), 3);
@@ -38,6 +44,7 @@ TEST(LengthScorerTest, CountsTokensWhereTheyAreGiven) {
   ScoreItem item;
   item.completion = std::string(1000, 'a');
   EXPECT_EQ(scorer.Judge(item).kind, VerdictKind::kUndecided);
+  EXPECT_EQ(scorer.Judge(item).outcome, "invalid_row");
   item.completion_tokens = 15;
   EXPECT_DOUBLE_EQ(scorer.Judge(item).value, -0.5);
   EXPECT_EQ(scorer.Judge(item).detail, "15 tokens");

@@ -3,15 +3,15 @@
 
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/printable.h"
 
 namespace sluice {
 
-// In double quotes, cut to 80 bytes, everything but printable ASCII escaped.
-inline std::string Quotation(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, 80)), text.size() > 80 ? "...\"" : "\"");
+// In double quotes, of at most `bytes` of the text, Printable.
+inline std::string Quotation(absl::string_view text, size_t bytes = 80) {
+  return absl::StrCat("\"", Printable(CutToCharacters(text, bytes)), text.size() > bytes ? "...\"" : "\"");
 }
 
 }  // namespace sluice

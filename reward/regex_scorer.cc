@@ -67,16 +67,17 @@ ItemJudgement RegexItemScorer::Judge(const ScoreItem& item) const {
                                                                       pcre2_match_data_free);
   std::unique_ptr<pcre2_match_context, void (*)(pcre2_match_context*)> context(
       pcre2_match_context_create(nullptr), pcre2_match_context_free);
-  if (data == nullptr || context == nullptr) return {VerdictKind::kInfrastructure, 0, "out of memory"};
+  if (data == nullptr || context == nullptr) return Infrastructure("out of memory");
   Steps steps;
   pcre2_set_match_limit(context.get(), kMatchLimit);
   pcre2_set_heap_limit(context.get(), kHeapLimitKib);
   pcre2_set_callout(context.get(), CountStep, &steps);
   int rc = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(item.completion.data()), item.completion.size(), 0,
                        0, data.get(), context.get());
-  if (rc >= 0) return Correct("the pattern is found");
-  if (rc == PCRE2_ERROR_NOMATCH) return Wrong(absl::StrCat("no match for ", Quotation(pattern_)));
-  return Undecided(absl::StrCat("the search for ", Quotation(pattern_), " was given up: ", MessageOf(rc)));
+  if (rc >= 0) return Correct("the pattern is found", "match");
+  if (rc == PCRE2_ERROR_NOMATCH) return Wrong(absl::StrCat("no match for ", Quotation(pattern_)), "no_match");
+  return Undecided(absl::StrCat("the search for ", Quotation(pattern_), " was given up: ", MessageOf(rc)),
+                   "search_limit");
 }
 
 }  // namespace sluice

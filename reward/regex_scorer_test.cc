@@ -8,12 +8,22 @@
 namespace sluice {
 namespace {
 
-VerdictKind Judge(const std::string& pattern, const std::string& completion) {
+ItemJudgement Search(const std::string& pattern, const std::string& completion) {
   auto scorer = RegexItemScorer::Create(pattern);
   EXPECT_TRUE(scorer.ok()) << scorer.status();
   ScoreItem item;
   item.completion = completion;
-  return (*scorer)->Judge(item).kind;
+  return (*scorer)->Judge(item);
+}
+
+VerdictKind Judge(const std::string& pattern, const std::string& completion) {
+  return Search(pattern, completion).kind;
+}
+
+TEST(RegexScorerTest, StatesItsClass) {
+  EXPECT_EQ(Search("a", "cat").outcome, "match");
+  EXPECT_EQ(Search("a", "dog").outcome, "no_match");
+  EXPECT_EQ(Search("(.*a){12}b", std::string(3000, 'a') + "cb").outcome, "search_limit");
 }
 
 TEST(RegexScorerTest, PatternIsSearchedInTheCompletion) {

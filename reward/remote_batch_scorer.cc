@@ -2,32 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stop_token>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "core/base/retry.h"
+#include "core/rl/reward_check.h"
 #include "reward/quotation.h"
 
 namespace sluice {
 namespace {
 
-constexpr double kMaxValue = 1e6;
 constexpr size_t kMaxParts = 10000, kMaxStamps = 16;  // as types.proto allows
 constexpr absl::string_view kVersion = "version=";
 
 bool MayHelp(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
-}
-
-// False when the limits ended it.
-bool Pause(absl::Duration length, const JudgeLimits& limits) {
-  if (absl::Now() + length >= limits.deadline) return false;
-  absl::Notification cancelled;
-  const std::stop_callback on_cancel(limits.cancel.stop_token(), [&] { cancelled.Notify(); });
-  return !cancelled.WaitForNotificationWithTimeout(length);
 }
 
 bool InOrder(const std::vector<StepScore>& steps, size_t completion_bytes) {
@@ -73,7 +64,8 @@ absl::StatusOr<std::vector<Verdict>> RemoteBatchScorer::Ask(absl::Span<const Sco
     const absl::Time until = std::min(limits.deadline, absl::Now() + absl::Seconds(spec_.timeout_seconds));
     absl::StatusOr<std::vector<Verdict>> verdicts = service_->Score(asked_, items, until, limits.cancel);
     if (verdicts.ok() || !MayHelp(verdicts.status()) || attempt >= spec_.max_attempts) return verdicts;
-    if (!Pause(pause, limits)) return verdicts;
+    const absl::Duration asked = RetryAfter(verdicts.status()).value_or(absl::ZeroDuration());
+    if (!PauseBeforeRetry(std::max(pause, asked), limits.deadline, limits.cancel)) return verdicts;
     pause = std::min(2 * pause, pauses_.longest);
   }
 }
@@ -103,8 +95,9 @@ ItemJudgement RemoteBatchScorer::JudgementOf(Verdict verdict, const ScoreItem& i
   if (out.detail.empty() && verdict.components.size() == 1) out.detail = verdict.components[0].detail;
   TakeParts(verdict.components, out);
   if (out.kind == VerdictKind::kUnspecified) return failed("a verdict without a kind");
-  if (!std::isfinite(out.value) || std::abs(out.value) > kMaxValue)
-    return failed(absl::StrCat("the value is ", out.value));
+  if (!std::isfinite(out.value) || std::abs(out.value) > kMaxRemoteValue)
+    return failed(
+        absl::StrCat("the value is ", out.value, "; at most ", kMaxRemoteValue, " either way is taken"));
   if (out.steps.size() > kMaxParts || out.tests.size() > kMaxParts) return failed("too many steps or tests");
   if (!InOrder(out.steps, item.completion.size()))
     return failed("steps that are not in order within the completion");

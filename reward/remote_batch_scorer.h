@@ -27,7 +27,8 @@ class RemoteBatchScorer final : public BatchScorer {
   RemoteBatchScorer(std::shared_ptr<Scorer> service, const RemoteScorerSpec& spec,
                     const RetryPauses& pauses = {});
   size_t max_batch() const override { return static_cast<size_t>(spec_.max_batch); }
-  // UNAVAILABLE, DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED are tried again, other errors not. The value of a
+  // UNAVAILABLE, DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED are tried again, other errors not; not before a
+  // service that is full says (RetryAfter). The value of a
   // judgement is that of the whole verdict; steps, tests and stamps are those of its components.
   std::vector<ItemJudgement> Judge(absl::Span<const ScoreItem* const> items,
                                    const JudgeLimits& limits) const override;

@@ -4,6 +4,8 @@
 #include <deque>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "core/base/retry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "prometheus/registry.h"
@@ -93,6 +95,20 @@ TEST_F(RemoteBatchScorerTest, TriesAgainWhereThatMayHelp) {
   service_->failures = {absl::DeadlineExceededError("1"), absl::DeadlineExceededError("2"),
                         absl::DeadlineExceededError("late")};
   ExpectRefused("judge: DEADLINE_EXCEEDED: late");
+}
+
+TEST_F(RemoteBatchScorerTest, WaitsAsLongAsAFullServiceAsks) {
+  absl::Status full = absl::ResourceExhaustedError("full");
+  SetRetryAfter(absl::Milliseconds(40), full);
+  service_->failures = {full};
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(Judge()[0].value, 0.75);
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(40));
+  SetRetryAfter(absl::InfiniteDuration(), full);
+  service_->sizes.clear();
+  service_->failures = {full};
+  ExpectRefused("full");
+  EXPECT_EQ(service_->sizes.size(), 1u);
 }
 
 TEST_F(RemoteBatchScorerTest, DoesNotTryAgainWhereThatCannotHelp) {

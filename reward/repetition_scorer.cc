@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "reward/character.h"
+#include "core/base/character.h"
 #include "reward/script.h"
 
 namespace sluice {
@@ -55,16 +55,17 @@ ItemJudgement RepetitionItemScorer::Judge(const ScoreItem& item) const {
   const std::string text = absl::AsciiStrToLower(item.completion);
   const std::vector<uint32_t> words = NumberWords(text);
   const size_t n = static_cast<size_t>(spec_.ngram);
-  if (words.size() < n) return {VerdictKind::kCorrect, 0, absl::StrCat(words.size(), " words")};
+  if (words.size() < n)
+    return {VerdictKind::kCorrect, 0, absl::StrCat(words.size(), " words"), "no_repetition"};
   const size_t total = words.size() - n + 1;
   absl::flat_hash_set<absl::Span<const uint32_t>> seen;
   size_t repeated = 0;
   for (size_t i = 0; i < total; ++i)
     repeated += !seen.insert(absl::MakeConstSpan(words).subspan(i, n)).second;
   std::string detail = absl::StrCat(repeated, " of ", total, " ", n, "-grams occurred before");
-  if (repeated == 0) return {VerdictKind::kCorrect, 0, std::move(detail)};
+  if (repeated == 0) return {VerdictKind::kCorrect, 0, std::move(detail), "no_repetition"};
   return {VerdictKind::kGraded, -spec_.scale * static_cast<double>(repeated) / static_cast<double>(total),
-          std::move(detail)};
+          std::move(detail), "repetition"};
 }
 
 }  // namespace sluice

@@ -28,6 +28,16 @@ TEST(RepetitionScorer, TakesCharactersOfScriptsWithoutBlanksAsWords) {
   EXPECT_EQ(Judge("\xFF\xFE \xFF \x80"), 0);
 }
 
+TEST(RepetitionScorer, StatesItsClass) {
+  ScoreItem item;
+  const RepetitionItemScorer scorer({2, 1});
+  EXPECT_EQ(scorer.Judge(item).outcome, "no_repetition");
+  item.completion = "a b c";
+  EXPECT_EQ(scorer.Judge(item).outcome, "no_repetition");
+  item.completion = "a b a b";
+  EXPECT_EQ(scorer.Judge(item).outcome, "repetition");
+}
+
 TEST(RepetitionScorer, IsLinearOnLargeText) {
   std::string text;
   for (int i = 0; i < 500000; ++i) text += "a ";

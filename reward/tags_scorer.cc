@@ -1,5 +1,7 @@
 #include "reward/tags_scorer.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/character.h"
 
 namespace sluice {
 namespace {
@@ -15,7 +18,33 @@ namespace {
 // Where a framed part stands, its tags included.
 struct Frame {
   size_t begin, end;
+  bool blank;  // nothing shows between its tags
 };
+
+// Blanks, controls and what Unicode draws as nothing (soft hyphens, fillers, joiners).
+bool Shows(int32_t code_point) {
+  constexpr int32_t kBrailleBlank = 0x2800;
+  if (code_point == kNoCodePoint || code_point == kBrailleBlank) return false;
+  switch (utf8proc_category(code_point)) {
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+      return false;
+    default:
+      return !utf8proc_get_property(code_point)->ignorable;
+  }
+}
+
+bool IsBlank(absl::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const Character c = ReadCharacter(text, i);
+    if (Shows(c.code_point)) return false;
+    i += c.bytes;
+  }
+  return true;
+}
 
 // The only place of `word`, or nothing.
 std::optional<size_t> FindOnce(absl::string_view text, absl::string_view word) {
@@ -29,7 +58,8 @@ std::optional<Frame> FindFrame(absl::string_view text, absl::string_view tag) {
   const std::string open = absl::StrCat("<", tag, ">"), close = absl::StrCat("</", tag, ">");
   const auto begin = FindOnce(text, open), end = FindOnce(text, close);
   if (!begin || !end || *end < *begin + open.size()) return std::nullopt;
-  return Frame{*begin, *end + close.size()};
+  const size_t content = *begin + open.size();
+  return Frame{*begin, *end + close.size(), IsBlank(text.substr(content, *end - content))};
 }
 
 // Members of the longest run of frames in their order without overlap.
@@ -65,19 +95,28 @@ bool OnlyBlanksOutside(absl::string_view text, const std::vector<Frame>& frames)
 
 ItemJudgement TagsItemScorer::Judge(const ScoreItem& item) const {
   std::vector<std::optional<Frame>> frames;
-  for (const std::string& tag : spec_.tags) frames.push_back(FindFrame(item.completion, tag));
+  bool empty = false;
+  for (const std::string& tag : spec_.tags) {
+    frames.push_back(FindFrame(item.completion, tag));
+    if (!frames.back() || !frames.back()->blank) continue;
+    empty = true;
+    frames.back().reset();
+  }
   const std::vector<Frame> run = LongestRun(frames);
   size_t asked = spec_.tags.size(), met = run.size();
-  std::string detail = absl::StrCat(met, " of ", asked, " tags as asked");
+  std::string outcome = met == asked ? "as_asked" : empty ? "empty_tag" : "missing_tag";
+  std::string detail = absl::StrCat(met, " of ", asked, " tags as asked", empty ? ", some empty" : "");
   if (spec_.nothing_outside) {
-    const bool clean = OnlyBlanksOutside(item.completion, run);
+    const bool clean = !run.empty() && OnlyBlanksOutside(item.completion, run);  // silence pays nothing
+    if (!clean && met == asked) outcome = "text_outside";
     ++asked;
     met += clean;
     absl::StrAppend(&detail, clean ? ", nothing outside" : ", text outside");
   }
-  if (met == asked) return Correct(std::move(detail));
-  if (met == 0 || spec_.all_or_nothing) return Wrong(std::move(detail));
-  return {VerdictKind::kGraded, static_cast<double>(met) / static_cast<double>(asked), std::move(detail)};
+  if (met == asked) return Correct(std::move(detail), std::move(outcome));
+  if (met == 0 || spec_.all_or_nothing) return Wrong(std::move(detail), std::move(outcome));
+  return {VerdictKind::kGraded, static_cast<double>(met) / static_cast<double>(asked), std::move(detail),
+          std::move(outcome)};
 }
 
 }  // namespace sluice

@@ -18,13 +18,18 @@ TEST(TagsScorer, PaysTheShareOfTagsThatStandAsAsked) {
     double value;
   } cases[] = {
       {"<think>a</think> <answer>b</answer>", 1},
-      {"before <think></think> between <answer>b</answer> after", 1},
+      {"before <think>a</think> between <answer>b</answer> after", 1},
       {"<think>a</think>", 0.5},
       {"<answer>b</answer> <think>a</think>", 0.5},                 // one of them keeps the order
       {"<think>a <answer>b</answer> </think>", 0.5},                // overlap
       {"<think>a</think><think>a</think><answer>b</answer>", 0.5},  // twice
       {"<think>a</think></think><answer>b</answer>", 0.5},
       {"</think>a<think><answer>b</answer>", 0.5},
+      {"<think></think><answer></answer>", 0},  // nothing in them
+      {"<think> \n\t</think><answer>b</answer>", 0.5},
+      {"<think>\xE2\x80\x8B\xC2\xA0\xE3\x85\xA4\xE2\xA0\x80\xC2\xAD</think><answer>b</answer>",
+       0.5},  // nothing that shows
+      {"<think>\xE6\x88\x91</think><answer>.</answer>", 1},
       {"<think>a<answer>b", 0},
       {"<THINK>a</THINK>", 0},
       {"think answer", 0},
@@ -47,6 +52,20 @@ TEST(TagsScorer, CountsTextOutsideWhereItIsAskedFor) {
   EXPECT_EQ(Judge("<think>a</think><answer>b</answer> x", true, true).value, 0);
   EXPECT_EQ(Judge("<think>a</think>", false, true).value, 0);
   EXPECT_EQ(Judge("<think>a</think><answer>b</answer>", true, true).value, 1);
+}
+
+TEST(TagsScorer, PaysNothingForSilence) {
+  EXPECT_EQ(Judge("", true).value, 0);
+  EXPECT_EQ(Judge(" \n", true).value, 0);
+  EXPECT_EQ(Judge("<think></think><answer></answer>", true).value, 0);
+}
+
+TEST(TagsScorer, StatesItsClass) {
+  EXPECT_EQ(Judge("<think>a</think><answer>b</answer>", true).outcome, "as_asked");
+  EXPECT_EQ(Judge("<think>a</think><answer>b</answer>!", true).outcome, "text_outside");
+  EXPECT_EQ(Judge("<think></think><answer>b</answer>").outcome, "empty_tag");
+  EXPECT_EQ(Judge("<answer>b</answer>").outcome, "missing_tag");
+  EXPECT_EQ(Judge("").outcome, "missing_tag");
 }
 
 TEST(TagsScorer, FindsTheLongestRunAmongMany) {

@@ -114,6 +114,27 @@ absl::Status Check(const GroupLengthScorerSpec& s) {
   return Wrong("group_length.correct_by", "is needed: the component that says what is right");
 }
 
+// The greatest value that a component can have.
+struct Greatest {
+  double operator()(const LengthScorerSpec&) const { return 0; }
+  double operator()(const RepetitionScorerSpec&) const { return 0; }
+  double operator()(const GroupLengthScorerSpec&) const { return 0.5; }
+  double operator()(const RemoteScorerSpec&) const { return kMaxRemoteValue; }
+  template <typename Spec>
+  double operator()(const Spec&) const {
+    return 1;
+  }
+};
+
+// A gate that no completion can open is a mistake.
+absl::Status CheckGate(const RewardComponentSpec& c) {
+  SLUICE_RETURN_IF_ERROR(InRange(*c.gate, -kMaxWeight, kMaxWeight, "gate"));
+  const double greatest = std::visit(Greatest(), c.scorer);
+  if (*c.gate <= greatest) return absl::OkStatus();
+  return Wrong("gate", absl::StrCat("is ", *c.gate, ", which \"", c.name,
+                                    "\" can never reach: its greatest value is ", greatest));
+}
+
 absl::Status CheckComponent(const RewardComponentSpec& c, RewardCombination combination) {
   SLUICE_RETURN_IF_ERROR(Sized(c.name, kMaxComponentNameBytes, "name"));
   SLUICE_RETURN_IF_ERROR(InRange(c.weight, -kMaxWeight, kMaxWeight, "weight"));
@@ -122,9 +143,9 @@ absl::Status CheckComponent(const RewardComponentSpec& c, RewardCombination comb
                  absl::StrCat("must be 1 (or 0, shown only) in a PRODUCT or MINIMUM, is ", c.weight));
   }
   SLUICE_RETURN_IF_ERROR(InRange(c.gate_value, -kMaxWeight, kMaxWeight, "gate_value"));
-  if (c.gate) SLUICE_RETURN_IF_ERROR(InRange(*c.gate, -kMaxWeight, kMaxWeight, "gate"));
   if (!c.gate && c.gate_value != 0) return Wrong("gate_value", "is given without a gate");
-  return std::visit([](const auto& scorer) { return Check(scorer); }, c.scorer);
+  SLUICE_RETURN_IF_ERROR(std::visit([](const auto& scorer) { return Check(scorer); }, c.scorer));
+  return c.gate ? CheckGate(c) : absl::OkStatus();
 }
 
 // Rules between components: names are unique, a group term refers to a component of one completion.

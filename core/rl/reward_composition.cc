@@ -132,6 +132,7 @@ VerdictComponent GroupLength(const RewardComponentSpec& rule, const std::vector<
   VerdictComponent out{rule.name, VerdictKind::kGraded, value, rule.weight};
   out.detail = absl::StrCat("length ", length, " of ", group.shortest, " to ", group.longest,
                             right ? ", right" : ", not right");
+  out.outcome = range > 0 ? "compared" : "one_length";
   return out;
 }
 

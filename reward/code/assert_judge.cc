@@ -63,7 +63,7 @@ class AssertJudge {
 
   // Hands the row's tests over and waits for the first to begin.
   absl::StatusOr<TypedValue> Begin() {
-    SLUICE_ASSIGN_OR_RETURN(tests_, row_->Tests(RowLimits(spec_).memory_bytes));
+    SLUICE_ASSIGN_OR_RETURN(tests_, row_->Tests(RowLimits(spec_).memory_bytes, boxes_.limits().cancel));
     serial_ = row_->NextSerial();
     TypedValue order = TypedValue::Tuple(
         {TypedValue::Integer(static_cast<int64_t>(next())), TypedValue::Text(job_.setup), Texts(job_.tests),

@@ -25,6 +25,8 @@ class HarnessRun {
                                           std::string standard_input = "");
 
   MessageChannel& channel() { return channel_; }
+  // Thread-safe.
+  void Kill() { run_->Kill(); }
   // Lets it end by itself.
   RunResult Wait() { return run_->Wait(); }
   // Ends it. A limit that it met before is what the result says.

@@ -17,19 +17,26 @@ SandboxLimits TestsLimits(int64_t memory_bytes) {
 
 }  // namespace
 
-absl::StatusOr<HarnessRun*> RowBox::Tests(int64_t memory_bytes) {
+absl::StatusOr<HarnessRun*> RowBox::Tests(int64_t memory_bytes, const CancelToken& cancel) {
   if (tests_ && memory_bytes_ != memory_bytes) StopTests();
   if (!tests_) {
     SLUICE_ASSIGN_OR_RETURN(tests_, HarnessRun::Start(*box_, HarnessRole::kTests, TestsLimits(memory_bytes)));
     memory_bytes_ = memory_bytes;
   }
+  kill_.emplace(cancel.stop_token(), [run = &*tests_] { run->Kill(); });
   return &*tests_;
 }
 
 RunResult RowBox::StopTests() {
+  kill_.reset();
   RunResult result = tests_ ? tests_->Stop() : RunResult();
   tests_.reset();
   return result;
+}
+
+void RowBox::EndUse() {
+  kill_.reset();
+  ++uses_;
 }
 
 SandboxBox& RowBox::Bare() {
@@ -51,7 +58,7 @@ absl::StatusOr<std::unique_ptr<RowBox>> RowBoxPool::Take(absl::Time deadline) {
 }
 
 void RowBoxPool::Give(std::unique_ptr<RowBox> box) {
-  box->CountUse();
+  box->EndUse();
   if (box->worn()) return;
   absl::MutexLock lock(&mu_);
   free_.push_back(std::move(box));

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/printable.h"
 #include "reward/math/parser.h"
 #include "reward/math/wrapping.h"
 
@@ -22,8 +22,8 @@ std::vector<Reading> ReadOr(absl::string_view text, const char* from, std::strin
 }
 
 std::string Quoted(absl::string_view text) {
-  std::string out = absl::CHexEscape(text.substr(0, kMaxQuoted));
-  return absl::StrCat("\"", out, text.size() > kMaxQuoted ? "...\"" : "\"");
+  return absl::StrCat("\"", Printable(CutToCharacters(text, kMaxQuoted)),
+                      text.size() > kMaxQuoted ? "...\"" : "\"");
 }
 
 const char* AnswerName(Answer answer) {

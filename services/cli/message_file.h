@@ -15,17 +15,20 @@ namespace sluice::cli {
 // Collects what protobuf's text parser finds wrong: "job.textproto:3:5: ...". At most 8 mistakes are kept.
 class TextMistakes final : public google::protobuf::io::ErrorCollector {
  public:
-  explicit TextMistakes(std::string name) : name_(std::move(name)) {}
+  // `text` is what is parsed; without it mistakes at its end say less.
+  explicit TextMistakes(std::string name, absl::string_view text = "")
+      : name_(std::move(name)), text_(text) {}
   void AddError(int line, int column, const std::string& message) override;
   void AddWarning(int line, int column, const std::string& message) override {}
   absl::Status ToStatus() const;
 
  private:
   std::string name_;
+  absl::string_view text_;
   std::vector<std::string> lines_;
 };
 
-// `name` is for the errors. At most 32 levels of nesting.
+// `name` is for the errors. At most 32 levels of nesting. A byte order mark in front is skipped.
 absl::Status ParseMessageText(absl::string_view text, const std::string& name,
                               google::protobuf::Message& out);
 absl::Status ParseMessageJson(absl::string_view text, const std::string& name,

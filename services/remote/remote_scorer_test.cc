@@ -1,10 +1,12 @@
 #include "services/remote/remote_scorer.h"
 
 #include "absl/time/clock.h"
+#include "core/base/retry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/adapters/reward_adapter.h"
 #include "services/remote/testing_server.h"
+#include "services/wire/grpc_status.h"
 
 namespace sluice {
 namespace {
@@ -20,6 +22,10 @@ class EqualityScorer final : public Scorer {
                                              absl::Time, const CancelToken& cancel) override {
     if (spec.components[0].name == "unknown")
       return absl::InvalidArgumentError("reward.component[0]: unknown");
+    if (absl::Status full = absl::ResourceExhaustedError("full"); spec.components[0].name == "full") {
+      SetRetryAfter(absl::Milliseconds(250), full);
+      return full;
+    }
     if (spec.components[0].name == "short") return std::vector<Verdict>();
     std::vector<Verdict> out;
     for (const ScoreItem& item : items) {
@@ -45,6 +51,21 @@ class RemoteScorerTest : public ::testing::Test {
   TestingServer server_{adapter_};
   RemoteScorer remote_{server_.peer()};
 };
+
+TEST_F(RemoteScorerTest, TellsWhenAFullServiceIsToBeAskedAgain) {
+  const absl::Status full = remote_.Score(Spec("full"), {}, Soon()).status();
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RetryAfter(full), absl::Milliseconds(250));
+  EXPECT_FALSE(RetryAfter(remote_.Score(Spec("unknown"), {}, Soon()).status()).has_value());
+}
+
+TEST(Pushback, IsReadAsGrpcReadsIt) {
+  EXPECT_EQ(ReadPushback(PushbackOf(absl::Milliseconds(250))), absl::Milliseconds(250));
+  EXPECT_EQ(ReadPushback(PushbackOf(absl::InfiniteDuration())), absl::InfiniteDuration());
+  EXPECT_EQ(ReadPushback("-5"), absl::InfiniteDuration());
+  EXPECT_EQ(ReadPushback("soon"), absl::InfiniteDuration());
+  EXPECT_EQ(ReadPushback("99999999999"), absl::Hours(1));
+}
 
 TEST_F(RemoteScorerTest, GivesOneVerdictForEachItemInOrder) {
   const std::vector<ScoreItem> items = {

@@ -96,7 +96,7 @@ class Answers(Case):
             {"id": "thought", "completion": "<think>\\boxed{7}</think> The answer is 8.", "answer": "8"}])
         self.assertEqual([(r["id"], r["verdict"], r["value"]) for r in rows],
                          [("box", "CORRECT", 1), ("number", "WRONG", 0), ("thought", "CORRECT", 1)])
-        self.assertEqual(list(rows[0]), ["id", "verdict", "value", "class", "components", "detail", "seconds"])
+        self.assertEqual(list(rows[0]), ["id", "verdict", "value", "class", "components", "detail", "seconds", "fingerprint"])
         self.assertEqual(rows[0]["components"][0]["name"], "math")
         self.assertGreater(rows[0]["seconds"], 0)
 
@@ -246,6 +246,87 @@ class Composition(Case):
         self.assertEqual(rows[3]["value"], -0.1)  # right, but the gate is closed
         self.assertGreater(rows[0]["value"], rows[1]["value"])  # the shorter of two right ones
         self.assertGreater(rows[1]["value"], rows[2]["value"])
+
+
+    def test_countdown(self):
+        rows = [{"nums": [3, 5, 7], "target": 22, "completion": "<think>hm</think> <answer>3 * 5 + 7</answer>"},
+                {"numbers": ["3", "5", "7"], "target": "22", "completion": "7+5*3"},
+                {"numbers": "3 5 7", "target": 22, "completion": "<answer>22</answer>"},
+                {"numbers": [3, 5, 7], "target": 22, "completion": "<answer>3*5-7</answer>"},
+                {"numbers": [3, 5, 7], "target": 22, "completion": "<answer></answer>"}]
+        self.assertEqual(self.classes("expression {}", rows), ["right", "right", "wrong_numbers", "wrong_value", "malformed"])
+
+    def test_silence_pays_nothing_and_every_component_has_a_class(self):
+        spec = """component { name: "language" language { language: "en" } }
+                  component { name: "form" tags { tag: "think" tag: "answer" nothing_outside: true } }
+                  component { name: "short" length { soft_limit: 100 hard_limit: 200 } }
+                  component { name: "fresh" repetition {} }
+                  component { name: "found" regex { pattern: "[0-9]" } }
+                  component { name: "group" group_length { correct_by: "found" } }"""
+        for completion in ("", " \n", "<think></think><answer></answer>", "<think>\u200b</think><answer> </answer>"):
+            row = self.score(spec, [{"completion": completion}])[0]
+            self.assertEqual(row["value"], 0, row)
+            self.assertTrue(all(c["class"] for c in row["components"]), row)
+        row = self.score(spec, [{"completion": "1 + 1 = 2"}])[0]
+        self.assertEqual([c["class"] for c in row["components"]],
+                         ["no_letters", "missing_tag", "within", "no_repetition", "match", "one_length"])
+
+
+def busy_descendants(pid):
+    """The processes below `pid` that have used some processor time."""
+    parents, ticks = {}, {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+        except (OSError, IndexError):
+            continue
+        parents[int(name)], ticks[int(name)] = int(fields[1]), int(fields[11]) + int(fields[12])
+    below = {pid}
+    while more := {child for child, parent in parents.items() if parent in below} - below:
+        below |= more
+    return {child for child in below - {pid} if ticks[child] >= 20}
+
+
+class Cancellation(Case):
+    def test_ctrl_c_ends_the_programs_of_a_service_at_once(self):
+        loop = "def f():\n    while True: pass"
+        spec = "code { language: PYTHON timeout: 200 tests: %s }"
+        cases = [(spec % "ASSERTS", {"completion": loop, "tests": ["assert f() == 1"]}),
+                 (spec % "ASSERTS", {"completion": "def f(): return 1", "tests": ["while True: pass"]}),
+                 (spec % "STDIO", {"completion": "while True: pass", "tests": [{"stdin": "", "expected_stdout": "1"}]}),
+                 (spec % "FUNCTION", {"completion": loop, "tests": {"entry_point": "f", "cases": [{"args": [], "expected": 1}]}}),
+                 (spec % "STDIO comparison: CHECKER", {"completion": "print(1)", "checker": "def check(i, e, a):\n    while True: pass",
+                                                        "tests": [{"stdin": "", "expected_stdout": "1"}]})]
+        quick = self.rows([{"completion": "def f(): return 1", "tests": ["assert f() == 1"]}], "quick.jsonl")
+        quick_spec = self.write("quick.textproto", spec % "ASSERTS")
+        address_file = self.path("address.json")
+        service = subprocess.Popen([os.path.join(os.path.dirname(SLUICE), "sluice-reward"), "--listen", "127.0.0.1:0",
+                                    "--metrics-listen", "127.0.0.1:0", "--address-file", address_file, "--boxes", "2",
+                                    "--sandbox", "on", "--canary-every", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(service.wait, 60)
+        self.addCleanup(service.terminate)
+        self.await_true(lambda: os.path.exists(address_file))
+        address = json.loads(self.read(address_file))["grpc"]
+        for number, (text, row) in enumerate(cases):
+            before = busy_descendants(service.pid)
+            command = [SLUICE, "reward", "--worker", address, "--spec", self.write("s.textproto", text), "--input", self.rows([row]),
+                       "--output", self.path("out.jsonl")]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+                self.await_true(lambda: busy_descendants(service.pid) - before)
+                process.send_signal(signal.SIGINT)
+                said = process.stderr.read()
+                self.assertEqual(process.wait(timeout=60), 130, said)
+            begun = time.monotonic()
+            run = self.run_sluice("reward", "--worker", address, "--spec", quick_spec, "--input", quick)
+            self.assertEqual(json.loads(run.stdout)["verdict"], "CORRECT", (number, run.stderr))
+            self.assertLess(time.monotonic() - begun, 60, number)  # the time limit is 200 s, or 400 s of waiting
+
+    def await_true(self, condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
 
 
 class Services(Case):
@@ -410,7 +491,66 @@ class Rows(Case):
         run = self.run_sluice("reward", "--spec", spec, "--input", short, "--output", out, "--resume", "--json")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual([r["id"] for r in self.output()], list(range(len(done) + 1000)))
-        self.assertEqual(json.loads(run.stdout)["rows"], 1000)
+        summary = json.loads(run.stdout)
+        self.assertEqual((summary["rows"], summary["resumed"]), (len(done) + 1000, len(done)))
+        self.assertEqual(sum(summary["verdicts"].values()), len(done) + 1000)
+
+    def test_resume_refuses_what_has_changed(self):
+        rows = [{"id": i, "completion": "1", "answer": "1"} for i in range(3)]
+        self.score("math {}", rows[:2])
+        before = self.read(self.path("out.jsonl"))
+        self.score("# the same\nmath { mode: COMPLETION }", rows, "--resume", "--json")
+        self.assertEqual(json.loads(self.stdout)["rows"], 3)
+        changed = [dict(row, answer="2") for row in rows]
+        longer = self.read(self.path("out.jsonl"))
+        self.assertTrue(longer.startswith(before))
+        for spec, again, says in (("component { name: \"math\" weight: 2 math {} }", rows, "the spec has changed"),
+                                  ("math {}", changed, "line 1 of the input, id 0, has changed"),
+                                  ("math {}", rows[1:], "has the id 0 where line 1 of the input has 1"),
+                                  ("math {}", rows[:1], "beyond the input")):
+            run = self.run_sluice("reward", "--spec", self.write("spec.textproto", spec), "--input", self.rows(again),
+                                  "--output", self.path("out.jsonl"), "--resume")
+            self.assertEqual(run.returncode, 2, run.stderr)
+            for text in (says, "out.jsonl:", "--output", "--resume"):
+                self.assertIn(text, run.stderr)
+            self.assertEqual(self.read(self.path("out.jsonl")), longer)
+
+    def test_hostile_files(self):
+        row = b'{"id": %s, "completion": "4", "answer": "4"}'
+        self.assertEqual(self.score("math {}", b""), [])
+        self.assertEqual(self.score("math {}", b"\n \r\n\n"), [])
+        ids = lambda text, code=0: [r["id"] for r in self.score("math {}", text, code=code)]
+        self.assertEqual(ids(b"\xef\xbb\xbf" + row % b"1" + b"\r\n" + row % b"1" + b"\r\n" + row % b"1.50"), [1, 1, 1.5])
+        nested = row % '{"é": ["你好", {"\\ud83d\\ude00": null}]}'.encode()
+        self.assertEqual(ids(nested), [{"é": ["你好", {"😀": None}]}])
+        self.assertEqual(ids(os.urandom(1 << 16).replace(b"\n", b"x") + b"\n" + row % b"7", 1)[1:], [7])
+        self.assertEqual(ids(b"\0\n" + row % b"7", 1), [1, 7])
+        self.assertEqual(ids(b"[" * 100000 + b"\n" + row % b"7", 1), [1, 7])
+        for spec in (b"\xef\xbb\xbfmath {}", b"math {}\r\n", b'\xef\xbb\xbf{"math": {}}'):
+            run = self.run_sluice("reward", "--spec", self.write("spec", spec), "--input", self.write("in.jsonl", row % b"1"))
+            self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_unusable_places_are_refused_at_once(self):
+        spec, source = self.write("s.textproto", "math {}"), self.rows([{"completion": "1", "answer": "1"}])
+        absent = self.path("absent/deeper/out.jsonl")
+        for name, arguments, says in (
+                ("output", (source, absent), "mkdir -p"), ("output", (source, self.folder.name), "is a folder"),
+                ("output", (source, source + "/x"), "no folder"), ("input", (self.folder.name, self.path("o")), "is a folder"),
+                ("full", (source, "/dev/full"), "No space left")):
+            run = self.run_sluice("reward", "--spec", spec, "--input", arguments[0], "--output", arguments[1])
+            self.assertNotEqual(run.returncode, 0, name)
+            self.assertIn(says, run.stderr)
+        self.assertFalse(os.path.exists(self.path("absent")))
+        run = self.run_sluice("reward", "--spec", self.folder.name, "--input", source)
+        self.assertEqual(run.returncode, 2, run.stderr)
+
+    def test_details_are_text(self):
+        row = self.score("math {}", [{"completion": "The answer is \\text{né\u202e你\u0007}", "answer": "\\text{да}"}])[0]
+        self.assertIn("né", row["detail"])
+        self.assertIn("да", row["detail"])
+        self.assertNotRegex(row["detail"], "[\u0000-\u001f\u202e]")
+        run = self.run_sluice("reward", "--spec", self.write("s", 'regex { pattern: "é(" }'), "--input", "-", input="")
+        self.assertIn('"é("', run.stderr)
 
     def test_summary(self):
         self.score("math {}", [{"completion": "1", "answer": a} for a in "112"], "--summary", "--json")

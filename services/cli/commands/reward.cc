@@ -43,6 +43,7 @@ absl::Status CheckUsage(const RewardOptions& o) {
         "--threads, --scorer and --allow-weaker-sandbox are settings of a service of our own; the one that "
         "--worker names has its own");
   }
+  SLUICE_RETURN_IF_ERROR(RowOutput::Check(o.output));
   return CheckDistinct(o.input, o.output);
 }
 
@@ -99,7 +100,7 @@ int TellEnd(const RewardOptions& o, const RewardSummary& summary, absl::Duration
   if (o.summary) std::cerr << summary.ToText(taken);
   if (o.json) std::cout << summary.ToJson(taken).dump() << std::endl;
   if (interrupted) {
-    std::cerr << "sluice: interrupted after " << summary.rows() << " rows";
+    std::cerr << "sluice: interrupted after " << summary.new_rows() << " rows";
     if (o.output != "-")
       std::cerr << ", which are in " << o.output << "; the same command with --resume goes on";
     std::cerr << std::endl;
@@ -113,12 +114,13 @@ int TellEnd(const RewardOptions& o, const RewardSummary& summary, absl::Duration
 absl::StatusOr<int> ScoreInto(const RewardOptions& o, const RewardSpec& spec, const ScoringOptions& options,
                               RowSource& source, RowScorer& scorer, const CancelToken& cancel) {
   RowSource::Done done;
+  RewardSummary summary(spec);
   if (o.resume) {
-    SLUICE_ASSIGN_OR_RETURN(done, source.SkipDone(o.output));
+    SLUICE_ASSIGN_OR_RETURN(done, source.SkipDone(o.output, summary));
+    summary.EndOfEarlier();
     if (done.rows > 0) std::cerr << "sluice: " << done.rows << " rows are in " << o.output << " already\n";
   }
   SLUICE_ASSIGN_OR_RETURN(const auto output, RowOutput::Open(o.output, done.bytes));
-  RewardSummary summary(spec);
   const absl::Time begin = absl::Now();
   SLUICE_RETURN_IF_ERROR(ScoreRows(source, scorer, spec, options, cancel, *output, summary));
   return TellEnd(o, summary, absl::Now() - begin, cancel.cancelled());
@@ -180,7 +182,8 @@ void AddRewardCommand(CommandLine& line) {
         command
             .add_option("--output", o.output, "JSON Lines, written as they are known; - is standard output")
             ->capture_default_str();
-        command.add_flag("--resume", o.resume, "Go on where an earlier run with the same input stopped");
+        command.add_flag("--resume", o.resume,
+                         "Go on where an earlier run with the same spec and input stopped");
         command.add_flag("--explain", o.explain, "Details say all that led to a verdict");
         command.add_flag("--summary", o.summary, "Counts and means at the end, on standard error");
         command.add_flag("--json", o.json, "The summary as one line of JSON on standard output");

@@ -6,8 +6,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/hash.h"
 #include "core/base/status.h"
 #include "core/spec/json_rows.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "services/cli/verdict_json.h"
 #include "services/wire/reward.h"
 #include "services/wire/utf8.h"
@@ -89,6 +92,10 @@ Json IdOf(const std::optional<std::vector<RawMember>>& members, size_t number) {
   return value.is_discarded() || value.is_null() ? Json(number) : value;
 }
 
+std::string LowerCaseName(v1::VerdictKind kind) { return absl::AsciiStrToLower(v1::VerdictKind_Name(kind)); }
+
+std::string Digest(absl::string_view bytes) { return Sha256Hex(bytes).substr(0, 16); }
+
 bool HasReward(v1::VerdictKind kind) {
   return kind == v1::CORRECT || kind == v1::WRONG || kind == v1::GRADED;
 }
@@ -122,7 +129,7 @@ Json ComponentRow(const v1::VerdictComponent& c) {
               {"verdict", v1::VerdictKind_Name(c.kind())},
               {"value", HasReward(c.kind()) ? Json(c.value()) : Json()},
               {"weight", c.weight()},
-              {"class", c.outcome()},
+              {"class", c.outcome().empty() ? LowerCaseName(c.kind()) : c.outcome()},
               {"detail", c.detail()}};
   AddEvidence(c, "class", out);
   return out;
@@ -130,9 +137,22 @@ Json ComponentRow(const v1::VerdictComponent& c) {
 
 }  // namespace
 
-RewardRow ParseRewardRow(absl::string_view line, size_t number, bool needs_completion) {
+std::string FingerprintOf(const RewardSpec& spec) {
+  std::string bytes(SLUICE_VERSION "\n");
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    ToProto(spec).SerializeToCodedStream(&coded);
+  }
+  return Digest(bytes);
+}
+
+RewardRow ParseRewardRow(absl::string_view line, size_t number, bool needs_completion,
+                         absl::string_view judge) {
   RewardRow row;
   row.line = number;
+  row.fingerprint = absl::StrCat(judge, "-", Digest(line));
   const auto members = RawMembers(line);
   row.id = IdOf(members, number);
   row.error = ReadRow(line, members, needs_completion, row);
@@ -156,7 +176,7 @@ bool RunsPrograms(const RewardSpec& spec) {
 std::string DecidingClass(const RewardSpec& spec, const v1::Verdict& verdict) {
   const v1::VerdictComponent* component = Deciding(spec, verdict);
   if (component != nullptr && !component->outcome().empty()) return component->outcome();
-  return absl::AsciiStrToLower(v1::VerdictKind_Name(verdict.kind()));
+  return LowerCaseName(verdict.kind());
 }
 
 Json VerdictRow(const RewardSpec& spec, const RewardRow& row, const v1::Verdict& verdict) {
@@ -169,7 +189,8 @@ Json VerdictRow(const RewardSpec& spec, const RewardRow& row, const v1::Verdict&
               {"class", deciding},
               {"components", std::move(components)},
               {"detail", verdict.detail()},
-              {"seconds", verdict.seconds()}};
+              {"seconds", verdict.seconds()},
+              {"fingerprint", row.fingerprint}};
   if (deciding == kInvalidRow) {
     out["error"] = verdict.detail();
     out["line"] = row.line;
@@ -186,6 +207,7 @@ Json ErrorRow(const RewardRow& row) {
           {"components", Json::array()},
           {"detail", what},
           {"seconds", 0.0},
+          {"fingerprint", row.fingerprint},
           {"error", what},
           {"line", row.line}};
 }

@@ -1,9 +1,8 @@
 // Rows of `sluice reward`:
 //   {"id"? (or "task_id"), "group"?, "prompt"?, "completion", "completion_tokens"?, and what the reward
 //   needs: "answer", "tests", "gold", "prediction", ...}
-//   ->  {"id", "verdict", "value", "class", "components", "detail", "seconds"}, and of a row that cannot be
-//   judged
-//       "error" and "line"
+//   ->  {"id", "verdict", "value", "class", "components", "detail", "seconds", "fingerprint"}, and of a row
+//       that cannot be judged "error" and "line"
 // Pure.
 #pragma once
 
@@ -23,10 +22,16 @@ struct RewardRow {
   std::string group;          // empty: none
   absl::Status error;         // why it cannot be judged; the item is empty then
   v1::ScoreItem item;
+  std::string fingerprint;  // of what judges and of the row's text: --resume knows by it what has changed
 };
 
-// Members that are no strings go on as JSON text, as they are written; null counts as absent.
-RewardRow ParseRewardRow(absl::string_view line, size_t number, bool needs_completion);
+// Of a reward as this version of Sluice judges it: equal for specs that mean the same. 16 hexadecimal digits.
+std::string FingerprintOf(const RewardSpec& spec);
+
+// `judge` is the reward's fingerprint. Members that are no strings go on as JSON text, as they are written;
+// null counts as absent.
+RewardRow ParseRewardRow(absl::string_view line, size_t number, bool needs_completion,
+                         absl::string_view judge = "");
 
 // Only PAIR judges without one.
 bool NeedsCompletion(const RewardSpec& spec);

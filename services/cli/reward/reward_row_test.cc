@@ -70,11 +70,13 @@ TEST(RewardRowTest, ABadRowKeepsItsIdWhereItCanBeRead) {
   EXPECT_EQ(ParseRewardRow("{\"id\": \"x\", \"completion\": \"\xff\"}", 7, true).id, "x");
   EXPECT_EQ(ParseRewardRow(R"({"id": "x", "completion": "\ud800"})", 7, true).id, "x");
   EXPECT_EQ(ParseRewardRow("{\"id\": \"x\", broken", 7, true).id, 7);
-  const auto out = ErrorRow(ParseRewardRow(R"({"id": "x"})", 7, true));
+  RewardRow bad = ParseRewardRow(R"({"id": "x"})", 7, true);
+  bad.fingerprint = "a-b";
+  const auto out = ErrorRow(bad);
   EXPECT_EQ(
       out.dump(),
       R"({"id":"x","verdict":"UNDECIDED","value":null,"class":"invalid_row","components":[],)"
-      R"("detail":"\"completion\" is missing","seconds":0.0,"error":"\"completion\" is missing","line":7})");
+      R"("detail":"\"completion\" is missing","seconds":0.0,"fingerprint":"a-b","error":"\"completion\" is missing","line":7})");
 }
 
 class DecidingClassTest : public ::testing::Test {
@@ -124,9 +126,23 @@ TEST_F(DecidingClassTest, IsThatOfTheComponentBehindWhichThereIsNoReward) {
   EXPECT_EQ(DecidingClass(spec_, verdict_), "infrastructure");
 }
 
+TEST(FingerprintTest, IsThatOfTheRewardAndOfTheRow) {
+  const RewardSpec one{{{"a", 1, RemoteScorerSpec{"x", {{"k", "v"}, {"l", "w"}}}}}};
+  RewardSpec other = one;
+  EXPECT_EQ(FingerprintOf(one), FingerprintOf(other));
+  EXPECT_EQ(FingerprintOf(one).size(), 16u);
+  std::get<RemoteScorerSpec>(other.components[0].scorer).parameters["l"] = "v";
+  EXPECT_NE(FingerprintOf(one), FingerprintOf(other));
+  const auto of = [](const char* line) { return ParseRewardRow(line, 1, true, "judge").fingerprint; };
+  EXPECT_EQ(of("{\"completion\": \"a\"}"), of("{\"completion\": \"a\"}"));
+  EXPECT_NE(of("{\"completion\": \"a\"}"), of("{\"completion\": \"b\"}"));
+  EXPECT_EQ(of("no JSON").substr(0, 6), "judge-");
+}
+
 TEST(VerdictRowTest, KeepsComponentsApartAndHasNoValueWithoutReward) {
   RewardRow row;
   row.id = 4;
+  row.fingerprint = "a-b";
   v1::Verdict verdict;
   verdict.set_kind(v1::UNDECIDED);
   verdict.set_detail("d");
@@ -145,7 +161,7 @@ TEST(VerdictRowTest, KeepsComponentsApartAndHasNoValueWithoutReward) {
       R"({"id":4,"verdict":"UNDECIDED","value":null,"class":"infra","components":[{"name":"code",)"
       R"("verdict":"UNDECIDED","value":null,"weight":1.0,"class":"infra","detail":"",)"
       R"("tests":[{"class":"passed","seconds":0.0,"memory_bytes":0,"detail":""}],)"
-      R"("steps":[{"end_offset":3,"score":0.0}],"stamps":["tests_visible"]}],"detail":"d","seconds":0.5})");
+      R"("steps":[{"end_offset":3,"score":0.0}],"stamps":["tests_visible"]}],"detail":"d","seconds":0.5,"fingerprint":"a-b"})");
 }
 
 TEST(VerdictRowTest, ARowThatTheScorerCannotReadIsAnError) {

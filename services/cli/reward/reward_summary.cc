@@ -18,43 +18,53 @@ std::string CountsText(const std::map<std::string, int64_t>& counts) {
   });
 }
 
+bool HasText(const nlohmann::json& object, const char* name) {
+  return object.contains(name) && object[name].is_string();
+}
+
+bool IsJudged(const nlohmann::json& object) {
+  v1::VerdictKind kind;
+  return object.is_object() && HasText(object, "class") && HasText(object, "verdict") &&
+         v1::VerdictKind_Parse(object["verdict"].get<std::string>(), &kind) && object.contains("value") &&
+         (object["value"].is_null() || object["value"].is_number());
+}
+
+bool IsComponent(const nlohmann::json& object) { return IsJudged(object) && HasText(object, "name"); }
+
 std::string MeanText(const Json& mean) {
   return mean.is_null() ? "-" : absl::StrFormat("%.4f", mean.get<double>());
 }
 
 }  // namespace
 
-void RewardSummary::Tally::Add(v1::VerdictKind kind, double value, const std::string& name) {
-  ++classes[name];
-  if (kind != v1::CORRECT && kind != v1::WRONG && kind != v1::GRADED) return;
+void RewardSummary::Tally::Add(const nlohmann::json& judged) {
+  ++classes[judged.at("class").get<std::string>()];
+  if (judged.at("value").is_null()) return;
   ++rewarded;
-  sum += value;
+  sum += judged.at("value").get<double>();
 }
 
 Json RewardSummary::Tally::Mean() const {
   return rewarded == 0 ? Json() : Json(sum / static_cast<double>(rewarded));
 }
 
-void RewardSummary::Add(const RewardRow& row, const v1::Verdict& verdict) {
+absl::Status RewardSummary::Add(const nlohmann::json& result) {
+  if (!IsJudged(result) || !result.contains("components") || !result["components"].is_array() ||
+      !std::all_of(result["components"].begin(), result["components"].end(), IsComponent)) {
+    return absl::InvalidArgumentError("is no row that this command wrote");
+  }
+  const std::string verdict = result["verdict"];
   ++rows_;
-  ++verdicts_[verdict.kind()];
-  const std::string deciding = DecidingClass(spec_, verdict);
-  failed_ += verdict.kind() == v1::INFRASTRUCTURE || deciding == kInvalidRow;
-  whole_.Add(verdict.kind(), verdict.value(), deciding);
-  for (const v1::VerdictComponent& c : verdict.components())
-    components_[c.name()].Add(c.kind(), c.value(), c.outcome());
-}
-
-void RewardSummary::AddError(const RewardRow& row) {
-  ++rows_;
-  ++failed_;
-  ++verdicts_[v1::UNDECIDED];
-  whole_.Add(v1::UNDECIDED, 0, kInvalidRow);
+  ++verdicts_[verdict];
+  failed_ += verdict == v1::VerdictKind_Name(v1::INFRASTRUCTURE) || result["class"] == kInvalidRow;
+  whole_.Add(result);
+  for (const nlohmann::json& component : result["components"]) components_[component["name"]].Add(component);
+  return absl::OkStatus();
 }
 
 std::string RewardSummary::ShareCorrect() const {
   if (whole_.rewarded == 0) return "";
-  const auto correct = verdicts_.find(v1::CORRECT);
+  const auto correct = verdicts_.find(v1::VerdictKind_Name(v1::CORRECT));
   const double share = correct == verdicts_.end() ? 0 : static_cast<double>(correct->second);
   return absl::StrFormat("%.1f %% correct", 100 * share / static_cast<double>(whole_.rewarded));
 }
@@ -62,7 +72,7 @@ std::string RewardSummary::ShareCorrect() const {
 Json RewardSummary::ToJson(absl::Duration taken) const {
   Json verdicts = Json::object(), components = Json::object();
   for (const v1::VerdictKind kind : {v1::CORRECT, v1::WRONG, v1::GRADED, v1::UNDECIDED, v1::INFRASTRUCTURE}) {
-    const auto it = verdicts_.find(kind);
+    const auto it = verdicts_.find(v1::VerdictKind_Name(kind));
     verdicts[v1::VerdictKind_Name(kind)] = it == verdicts_.end() ? 0 : it->second;
   }
   for (const RewardComponentSpec& c : spec_.components) {
@@ -73,21 +83,23 @@ Json RewardSummary::ToJson(absl::Duration taken) const {
   }
   const double seconds = absl::ToDoubleSeconds(taken);
   return {{"rows", rows_},
+          {"resumed", earlier_},
           {"failed", failed_},
           {"verdicts", std::move(verdicts)},
           {"classes", whole_.classes},
           {"mean_value", whole_.Mean()},
           {"components", std::move(components)},
           {"seconds", seconds},
-          {"rows_per_second", seconds > 0 ? Json(static_cast<double>(rows_) / seconds) : Json()}};
+          {"rows_per_second", seconds > 0 ? Json(static_cast<double>(new_rows()) / seconds) : Json()}};
 }
 
 std::string RewardSummary::ToText(absl::Duration taken) const {
   const Json json = ToJson(taken);
   const double seconds = absl::ToDoubleSeconds(taken);
-  std::string out = absl::StrFormat("%d rows in %.1f s (%.0f/s), %d failed, mean value %s\n", rows_, seconds,
-                                    static_cast<double>(rows_) / std::max(seconds, 1e-9), failed_,
-                                    MeanText(json["mean_value"]));
+  std::string out = absl::StrFormat("%d rows in %.1f s (%.0f/s)", new_rows(), seconds,
+                                    static_cast<double>(new_rows()) / std::max(seconds, 1e-9));
+  if (earlier_ > 0) absl::StrAppendFormat(&out, ", %d with those of an earlier run", rows_);
+  absl::StrAppendFormat(&out, ", %d failed, mean value %s\n", failed_, MeanText(json["mean_value"]));
   std::vector<std::string> parts;
   for (const auto& [name, count] : json["verdicts"].items()) {
     if (count.get<int64_t>() > 0) parts.push_back(absl::StrCat(name, " ", count.get<int64_t>()));

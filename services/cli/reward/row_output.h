@@ -13,7 +13,10 @@ namespace sluice::cli {
 
 class RowOutput {
  public:
-  // "-" is standard output. A file is made, or cut to its first `keep_bytes` bytes.
+  // Whether there can be such a file: its folder is there and it is no folder itself. Changes nothing.
+  static absl::Status Check(const std::string& path);
+  // "-" is standard output. A file is made, or cut to its first `keep_bytes` bytes. FAILED_PRECONDITION:
+  // another command writes it now.
   static absl::StatusOr<std::unique_ptr<RowOutput>> Open(const std::string& path, int64_t keep_bytes);
   ~RowOutput();
   absl::Status Write(absl::string_view rows);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/types/span.h"
+#include "core/base/retry.h"
 #include "core/base/status.h"
 #include "core/rl/reward_composition.h"
 #include "services/wire/reward.h"
@@ -89,8 +90,8 @@ absl::StatusOr<std::vector<Verdict>> RowScorer::Call(const std::vector<const Rew
     v1::ScoreResponse response;
     const absl::Status status = call.Result(stub_->Score(call.context(), request, &response));
     if (absl::IsResourceExhausted(status) && !IsTooLarge(status) && !cancel_.cancelled()) {
-      absl::SleepFor(kFullQueueDelay);  // until the deadline
-      continue;
+      const absl::Duration pause = RetryAfter(status).value_or(kFullQueueDelay);
+      if (PauseBeforeRetry(pause, deadline, cancel_)) continue;
     }
     if (!status.ok()) return status;
     if (static_cast<size_t>(response.verdicts_size()) != rows.size())

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
@@ -18,23 +19,25 @@ constexpr size_t kBytesOfACall = size_t{8} << 20;
 constexpr size_t kMaxItemBytes = size_t{48} << 20;  // messages end at 64 MiB
 constexpr size_t kMaxGroupRows = 4096;              // of one call
 
-absl::Status CheckResult(const Line& line, const RewardRow& row, const std::string& output) {
-  const std::string place = absl::StrCat(output, ":", line.number);
-  const auto result = ParseJsonRow(line.text);
-  if (!result.ok() || !result->contains("id") || !result->contains("verdict")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(place, ": is no result; --resume goes on with the output of an earlier run"));
-  }
-  if (result->at("id").dump() == row.id.dump()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(place, ": has the id ", result->at("id").dump(),
-                                                 " where line ", row.line, " of the input has ",
-                                                 row.id.dump(), "; --resume needs the same input as before"));
+constexpr char kGoOn[] = "; name another --output, or leave --resume out to judge all rows anew";
+
+absl::StatusOr<nlohmann::json> ReadResult(absl::string_view text) {
+  auto result = ParseJsonRow(text);
+  if (result.ok() && result->contains("id") && result->contains("verdict")) return result;
+  return absl::InvalidArgumentError("is no result; --resume goes on with the output of an earlier run");
+}
+
+// A member that is a text, else nothing.
+std::string TextOf(const nlohmann::json& result, const char* name) {
+  const auto it = result.find(name);
+  return it != result.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
 }  // namespace
 
 RowSource::RowSource(std::unique_ptr<LineReader> reader, const RewardSpec& spec)
     : reader_(std::move(reader)),
+      judge_(FingerprintOf(spec)),
       needs_completion_(NeedsCompletion(spec)),
       compares_groups_(HasGroupTerms(spec)),
       batch_rows_(RunsPrograms(spec) ? kProgramsOfACall : kRowsOfACall) {}
@@ -65,7 +68,7 @@ absl::StatusOr<std::optional<RewardRow>> RowSource::NextRow() {
   }
   SLUICE_ASSIGN_OR_RETURN(const std::optional<Line> line, reader_->Next());
   if (!line) return std::nullopt;
-  RewardRow row = ParseRewardRow(line->text, line->number, needs_completion_);
+  RewardRow row = ParseRewardRow(line->text, line->number, needs_completion_, judge_);
   if (row.item.ByteSizeLong() > kMaxItemBytes) {
     row.error = absl::InvalidArgumentError(absl::StrCat("the row has ", row.item.ByteSizeLong(),
                                                         " bytes; at most ", kMaxItemBytes, " are judged"));
@@ -75,33 +78,63 @@ absl::StatusOr<std::optional<RewardRow>> RowSource::NextRow() {
   return row;
 }
 
-absl::StatusOr<RowSource::Done> RowSource::SkipDone(const std::string& output) {
+absl::Status RowSource::CheckResult(const nlohmann::json& result, const RewardRow& row) const {
+  const std::string id = row.id.dump(), had = result.at("id").dump();
+  if (had != id) {
+    return absl::InvalidArgumentError(absl::StrCat("has the id ", had, " where line ", row.line,
+                                                   " of the input has ", id, ", so the input has changed",
+                                                   kGoOn));
+  }
+  const std::string judged = TextOf(result, "fingerprint");
+  if (judged == row.fingerprint) return absl::OkStatus();
+  if (judged.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has no \"fingerprint\", so it cannot be known what it was judged by", kGoOn));
+  }
+  const bool same_judge = absl::StartsWith(judged, judge_ + "-");
+  return absl::InvalidArgumentError(
+      same_judge ? absl::StrCat("line ", row.line, " of the input, id ", id,
+                                ", has changed since it was judged", kGoOn)
+                 : absl::StrCat("was judged by another reward, or another version of sluice: the spec has "
+                                "changed since",
+                                kGoOn));
+}
+
+absl::StatusOr<RowSource::Done> RowSource::SkipDone(const std::string& output, RewardSummary& summary) {
   Done done, before_group;
   if (!FileExists(output)) return done;
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> results, LineReader::Open(output));
   std::deque<RewardRow> group;  // the last one's rows, as long as it may go on
+  RewardSummary counted = summary, counted_before_group = summary;
   while (true) {
     SLUICE_ASSIGN_OR_RETURN(std::optional<Line> line, results->Next());
     if (!line || !line->ended) break;  // a row that was cut off is written anew
+    const std::string place = absl::StrCat(output, ":", line->number);
     SLUICE_ASSIGN_OR_RETURN(std::optional<RewardRow> row, NextRow());
     if (!row) {
       return absl::InvalidArgumentError(
-          absl::StrCat(output, ":", line->number, ": is beyond the input, which has ", done.rows, " rows"));
+          absl::StrCat(place, ": is beyond the input, which has ", done.rows, " rows", kGoOn));
     }
-    SLUICE_RETURN_IF_ERROR(CheckResult(*line, *row, output));
+    const auto result = ReadResult(line->text);
+    if (!result.ok()) return Annotate(result.status(), place);
+    if (const absl::Status same = CheckResult(*result, *row); !same.ok()) return Annotate(same, place);
     if (compares_groups_ && (group.empty() || row->group.empty() || row->group != group.back().group)) {
       group.clear();
       before_group = done;
+      counted_before_group = counted;
     }
+    if (const absl::Status known = counted.Add(*result); !known.ok()) return Annotate(known, place);
     if (compares_groups_) group.push_back(*std::move(row));
     done = {done.rows + 1, results->bytes_read()};
   }
+  summary = std::move(counted);
   if (group.empty() || group.back().group.empty()) return done;
   SLUICE_ASSIGN_OR_RETURN(std::optional<RewardRow> next, NextRow());
   if (!next) return done;
   const bool goes_on = next->group == group.back().group;
   ahead_.push_front(*std::move(next));
   if (!goes_on) return done;
+  summary = std::move(counted_before_group);
   ahead_.insert(ahead_.begin(), std::make_move_iterator(group.begin()), std::make_move_iterator(group.end()));
   return before_group;
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "core/rl/job_spec.h"
 #include "services/cli/reward/reward_row.h"
+#include "services/cli/reward/reward_summary.h"
 #include "services/cli/rows/line_reader.h"
 
 namespace sluice::cli {
@@ -25,10 +26,10 @@ class RowSource {
   struct Done {
     int64_t rows = 0, bytes = 0;
   };
-  // Leaves out the rows whose results `output`, of an earlier run, has, and says how much of it is to be
-  // kept: whole rows and, where the reward has group terms, whole groups. INVALID_ARGUMENT where a result is
-  // not the row's.
-  absl::StatusOr<Done> SkipDone(const std::string& output);
+  // Leaves out the rows whose results `output`, of an earlier run, has, counts these in `summary`, and says
+  // how much of it is to be kept: whole rows and, where the reward has group terms, whole groups.
+  // INVALID_ARGUMENT where a result is not the row's, or the row or the reward has changed since.
+  absl::StatusOr<Done> SkipDone(const std::string& output, RewardSummary& summary);
 
   // Rows of one call; empty at the end of the input. A group that the reward compares is never split.
   absl::StatusOr<std::vector<RewardRow>> NextBatch();
@@ -39,10 +40,12 @@ class RowSource {
  private:
   RowSource(std::unique_ptr<LineReader> reader, const RewardSpec& spec);
   absl::StatusOr<std::optional<RewardRow>> NextRow();
+  absl::Status CheckResult(const nlohmann::json& result, const RewardRow& row) const;
   // Rows of a group stand together: one that comes later is an error of its own.
   void CheckGroup(RewardRow& row);
 
   const std::unique_ptr<LineReader> reader_;
+  const std::string judge_;  // the reward's fingerprint
   const bool needs_completion_, compares_groups_;
   const size_t batch_rows_;
   std::deque<RewardRow> ahead_;                 // read, and not given yet

@@ -40,7 +40,7 @@ class Telling {
     next_ = now + kProgressEvery;
     const double seconds = absl::ToDoubleSeconds(now - begin_);
     std::string line = absl::StrFormat("sluice: %d rows, %.0f rows/s", summary.rows(),
-                                       static_cast<double>(summary.rows()) / std::max(seconds, 1e-9));
+                                       static_cast<double>(summary.new_rows()) / std::max(seconds, 1e-9));
     if (!summary.ShareCorrect().empty()) absl::StrAppend(&line, ", ", summary.ShareCorrect());
     if (summary.failed() > 0) absl::StrAppend(&line, ", ", summary.failed(), " failed");
     if (reader_.size() > 0) {
@@ -66,7 +66,7 @@ absl::Status Finish(const PendingBatch& batch, const std::vector<Verdict>& verdi
     const v1::Verdict verdict = ToProto(verdicts[i]);
     const nlohmann::ordered_json result = row.error.ok() ? VerdictRow(spec, row, verdict) : ErrorRow(row);
     absl::StrAppend(&text, result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "\n");
-    row.error.ok() ? summary.Add(row, verdict) : summary.AddError(row);
+    SLUICE_RETURN_IF_ERROR(summary.Add(result));
     if (result.contains("error")) telling.BadRow(row.line, result["error"].get<std::string>());
   }
   telling.Progress(summary);

@@ -48,8 +48,10 @@ class ScoringRunTest : public ::testing::Test {
     std::ofstream(input_, std::ios::binary) << text;
     SLUICE_ASSIGN_OR_RETURN(const auto source, RowSource::Open(input_, spec_, -1));
     RowSource::Done done;
+    summary_ = RewardSummary(spec_);
     if (resume) {
-      SLUICE_ASSIGN_OR_RETURN(done, source->SkipDone(output_));
+      SLUICE_ASSIGN_OR_RETURN(done, source->SkipDone(output_, summary_));
+      summary_.EndOfEarlier();
     }
     resumed_ = done.rows;
     SLUICE_ASSIGN_OR_RETURN(const auto output, RowOutput::Open(output_, done.bytes));
@@ -142,9 +144,10 @@ TEST_F(ScoringRunTest, AServiceOfOurOwnIsStartedAnewAndOnlyTheRowThatEndsItIsLos
   ExpectIds(200);
   EXPECT_EQ(restarts, 1);
   EXPECT_EQ(summary_.failed(), 0);
+  restarts = 0;
   fake_.FailScore(absl::UnavailableError("ended"), 3);  // the batch, its first row, and that again
   ASSERT_TRUE(Run(Rows(0, 3)).ok());
-  EXPECT_EQ(restarts, 3);
+  EXPECT_EQ(restarts, 2);
   EXPECT_EQ(Output()[0]["verdict"], "INFRASTRUCTURE");
   EXPECT_EQ(Output()[2]["verdict"], "WRONG");
   EXPECT_EQ(summary_.failed(), 1);
@@ -167,8 +170,75 @@ TEST_F(ScoringRunTest, ResumesBehindTheLastWholeRow) {
   std::ofstream(output_, std::ios::app) << "{\"id\": 70, \"verd";  // cut off by kill -9
   ASSERT_TRUE(Run(Rows(0, 300), /*resume=*/true).ok());
   EXPECT_EQ(resumed_, 70);
-  EXPECT_EQ(summary_.rows(), 70 + 230);  // of both runs
+  EXPECT_EQ(summary_.rows(), 300);
+  EXPECT_EQ(summary_.new_rows(), 230);
   ExpectIds(300);
+}
+
+TEST_F(ScoringRunTest, TheSummaryAfterResumingIsThatOfOneRun) {
+  const std::string bad = "{\"id\": \"bad\"}\n";
+  ASSERT_TRUE(Run(bad + Rows(1, 300)).ok());
+  nlohmann::ordered_json whole = summary_.ToJson(absl::Seconds(1));
+  ASSERT_TRUE(Run(bad + Rows(1, 70)).ok());
+  ASSERT_TRUE(Run(bad + Rows(1, 300), /*resume=*/true).ok());
+  nlohmann::ordered_json resumed = summary_.ToJson(absl::Seconds(1));
+  EXPECT_EQ(resumed["resumed"], 70);
+  EXPECT_EQ(resumed["rows_per_second"], 230);
+  EXPECT_EQ(resumed["failed"], 1);
+  for (const char* own : {"resumed", "rows_per_second"}) {
+    whole.erase(own);
+    resumed.erase(own);
+  }
+  EXPECT_EQ(resumed, whole);
+}
+
+TEST_F(ScoringRunTest, ResumingWithAnotherRewardOrAChangedRowIsRefused) {
+  ASSERT_TRUE(Run(Rows(0, 10)).ok());
+  const std::string before = *ReadFile(output_);
+  const auto refused = [&](const std::string& rows, const char* why) {
+    const absl::Status status = Run(rows, /*resume=*/true);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(why));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("leave --resume out"));
+    EXPECT_EQ(*ReadFile(output_), before);
+  };
+  std::string changed = Rows(0, 10);
+  changed.replace(changed.find("\"answer\": 1"), 11, "\"answer\": 2");
+  refused(changed, ":2: line 2 of the input, id 1, has changed since it was judged");
+  const RewardSpec spec = spec_;
+  spec_.components[0].weight = 2;
+  refused(Rows(0, 10), ":1: was judged by another reward");
+  spec_ = spec;
+  EXPECT_TRUE(Run(Rows(0, 10), true).ok());
+  std::ofstream(output_) << "{\"id\": 0, \"verdict\": \"WRONG\"}\n";  // as versions before wrote them
+  EXPECT_THAT(std::string(Run(Rows(0, 10), true).message()), HasSubstr("has no \"fingerprint\""));
+}
+
+TEST_F(ScoringRunTest, ResumingOverARowThatNobodyWroteIsRefused) {
+  ASSERT_TRUE(Run(Rows(0, 1)).ok());
+  const json row = Output()[0];
+  for (const char* member : {"value", "class", "components", "verdict"}) {
+    json broken = row;
+    broken[member] = json::array({7});
+    std::ofstream(output_) << broken.dump() << "\n";
+    EXPECT_EQ(Run(Rows(0, 1), true).code(), absl::StatusCode::kInvalidArgument) << member;
+  }
+}
+
+TEST_F(ScoringRunTest, AnOutputHasOneWriter) {
+  const auto first = RowOutput::Open(output_, 0);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(RowOutput::Open(output_, 0).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ScoringRunTest, AnOutputNeedsItsFolder) {
+  EXPECT_TRUE(RowOutput::Check(output_).ok());
+  EXPECT_TRUE(RowOutput::Check("out.jsonl").ok());
+  EXPECT_TRUE(RowOutput::Check("-").ok());
+  const absl::Status absent = RowOutput::Check(::testing::TempDir() + "/absent/deeper/out.jsonl");
+  EXPECT_THAT(std::string(absent.message()), HasSubstr("mkdir -p"));
+  EXPECT_THAT(std::string(RowOutput::Check(::testing::TempDir()).message()), HasSubstr("is a folder"));
+  EXPECT_FALSE(FileExists(::testing::TempDir() + "/absent"));
 }
 
 TEST_F(ScoringRunTest, ResumingWithAnotherInputIsRefusedAndChangesNothing) {
@@ -238,13 +308,16 @@ TEST_F(GroupsTest, ThatComeAgainAreErrors) {
 }
 
 TEST_F(GroupsTest, ThatWereCutOffAreJudgedAnewWhenResumed) {
+  judge_ = [this](const ScoreItem& item) {
+    return Compose(spec_, {RightWhenEqual(item).components[0], PendingGroupTerm(spec_.components[1])});
+  };
+  ASSERT_TRUE(Run(Group("a", 3) + Group("b", 2)).ok());
   std::ofstream(input_) << Group("a", 3) + Group("b", 4);
-  std::ofstream out(output_);
-  for (const int id : {0, 1, 2, 0, 1}) out << "{\"id\": " << id << ", \"verdict\": \"WRONG\"}\n";
-  out.close();
   const auto source = *RowSource::Open(input_, spec_, -1);
-  const auto done = source->SkipDone(output_);
+  RewardSummary summary(spec_);
+  const auto done = source->SkipDone(output_, summary);
   ASSERT_TRUE(done.ok()) << done.status();
+  EXPECT_EQ(summary.rows(), 3);
   EXPECT_EQ(done->rows, 3);
   EXPECT_EQ(source->NextBatch()->size(), 4u);
 }

@@ -117,7 +117,8 @@ v1::RewardSpec OneComponent(v1::RewardComponent component) {
 
 }  // namespace
 
-absl::StatusOr<RewardSpec> ParseRewardSpec(const std::string& text, const std::string& name) {
+absl::StatusOr<RewardSpec> ParseRewardSpec(const std::string& file, const std::string& name) {
+  const std::string text(absl::StripPrefix(file, "\xEF\xBB\xBF"));  // a byte order mark
   const bool json = absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "{");
   const std::vector<TopLevelName> names = json ? NamesOfJson(text) : NamesOfText(text);
   if (json && names.empty()) {  // for the mistake's place

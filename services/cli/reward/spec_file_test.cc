@@ -1,5 +1,6 @@
 #include "services/cli/reward/spec_file.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -84,6 +85,60 @@ TEST(SpecFileTest, MistakesHavePlaceAndField) {
   EXPECT_THAT(Mistake("code { tests: STDIO }"), StartsWith("s:1:1: code.language: "));
   EXPECT_THAT(Mistake("component { name: \"g\" group_length { correct_by: \"no\" } }"),
               StartsWith("s:1:38: component[0].group_length.correct_by: "));
+}
+
+TEST(SpecFileTest, ATextThatEndsTooEarlyIsToldWithTheBracketThatIsOpen) {
+  EXPECT_THAT(Mistake("math {"), HasSubstr("the text ends too early: the \"{\" at 1:6 is not closed"));
+  EXPECT_THAT(Mistake("component {\n  name: \"a\"\n  code { language: PYTHON"),
+              HasSubstr("the \"{\" at 3:8 is not closed"));
+  EXPECT_THAT(Mistake("math"), HasSubstr("the text ends too early"));
+  EXPECT_THAT(Mistake("{\"math\": {}"), StartsWith("s:1:12: syntax error"));
+}
+
+TEST(SpecFileTest, AWrongValueIsToldWithTheRightOnes) {
+  EXPECT_THAT(Mistake("math { mode: \"PAIR\" }"), HasSubstr("without quotes"));
+  EXPECT_THAT(Mistake("combination: PRODUC component { name: \"a\" math {} }"),
+              HasSubstr("WEIGHTED_SUM, PRODUCT, MINIMUM"));
+  EXPECT_THAT(
+      Mistake("{\"component\": [{\"name\": \"language\", \"math\": {}},\n"
+              "{\"name\": \"b\", \"code\": {\"language\": \"PYTON\"}}]}"),
+      StartsWith("s:2:24: component[1].code.language: has no value \"PYTON\"; it may be PYTHON, CPP"));
+  EXPECT_THAT(Mistake("{\"length\": {\n\"softLimit\": 1.5}}"),
+              StartsWith("s:2:1: length.soft_limit: expected int, got: 1.5"));
+  EXPECT_THAT(Mistake("{\"math\": {\"mod\": 1}}"),
+              HasSubstr("MathScorer has no field \"mod\"; did you mean \"mode\"?"));
+  EXPECT_THAT(Mistake("{\"math\": {},\n\"regex\": {\"pattern\": \"a\"}}"),
+              StartsWith("s:2:1: \"regex\" is a second scorer"));
+}
+
+TEST(SpecFileTest, PlacesInJsonAreThoseOfTheElement) {
+  EXPECT_THAT(
+      Mistake("{\"component\": [\n{\"name\": \"a\", \"length\": {\"soft_limit\": 1, \"hard_limit\": 2}},\n"
+              "{\"name\": \"b,]\\\"\", \"length\": {\"soft_limit\": 5,\n\"hard_limit\": 3}}]}"),
+      StartsWith("s:4:1: component[1].length.hard_limit: "));
+}
+
+TEST(SpecFileTest, AByteOrderMarkIsSkipped) {
+  EXPECT_TRUE(ParseRewardSpec("\xEF\xBB\xBFmath {}", "s").ok());
+  EXPECT_TRUE(ParseRewardSpec("\xEF\xBB\xBF{\"math\": {}}", "s").ok());
+}
+
+TEST(SpecFileTest, AGateThatCanNeverOpenIsRefused) {
+  const auto gated = [](const char* gate, const char* scorer) {
+    return ParseRewardSpec(absl::StrCat("component { name: \"form\" gate: ", gate, " ", scorer, " }"), "s")
+        .status();
+  };
+  const char* const tags = "tags { tag: \"a\" }";
+  const char* const length = "length { soft_limit: 1 hard_limit: 2 }";
+  EXPECT_TRUE(gated("1", tags).ok());
+  EXPECT_TRUE(gated("0", length).ok());
+  EXPECT_TRUE(gated("1000000", "remote { service: \"x\" }").ok());
+  const std::string message(gated("1.5", tags).message());
+  EXPECT_THAT(message, StartsWith("s:1:26: component[0].gate: is 1.5, which \"form\" can never reach"));
+  EXPECT_THAT(message, HasSubstr("its greatest value is 1"));
+  EXPECT_THAT(std::string(gated("0.5", length).message()), HasSubstr("its greatest value is 0"));
+  EXPECT_FALSE(gated("0.1", "repetition {}").ok());
+  EXPECT_FALSE(gated("1.01", "math {}").ok());
 }
 
 TEST(SpecFileTest, MistakesInJsonHaveAPlaceToo) {
