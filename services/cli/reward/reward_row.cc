@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/hash.h"
+#include "core/base/printable.h"
 #include "core/base/status.h"
 #include "core/spec/json_rows.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -21,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 absl::Status Wrong(absl::string_view field, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("\"", field, "\" ", what));
+  return absl::InvalidArgumentError(absl::StrCat("\"", Printable(CutToCharacters(field, 80)), "\" ", what));
 }
 
 // Tells which member has the bytes that are no UTF-8: the JSON parser names only a column.
@@ -199,7 +200,7 @@ Json VerdictRow(const RewardSpec& spec, const RewardRow& row, const v1::Verdict&
 }
 
 Json ErrorRow(const RewardRow& row) {
-  const std::string what(row.error.message());
+  const std::string what = ToValidUtf8(row.error.message());
   return {{"id", row.id},
           {"verdict", v1::VerdictKind_Name(v1::UNDECIDED)},
           {"value", Json()},
