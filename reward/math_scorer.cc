@@ -49,6 +49,7 @@ ItemJudgement MathItemScorer::Judge(const ScoreItem& item) const {
   }
   math::EquivalenceOptions options = options_;
   options.explain = item.explain;
+  options.question = item.prompt;
   if (!pair) return JudgementOf(math::JudgeCompletion(gold->second, item.completion, options), item.explain);
   auto prediction = item.fields.find("prediction");
   if (prediction == item.fields.end()) return InvalidRow("the row has no field \"prediction\"");

@@ -69,6 +69,27 @@ TEST(MathScorerTest, PairComparesTwoFieldsWhateverTheCompletion) {
   EXPECT_EQ(JudgeFields({{"gold", "[1,2]"}, {"prediction", ""}}).kind, kWrong);
 }
 
+TEST(MathScorerTest, RepeatingThePromptIsWrong) {
+  for (MathMode mode : {MathMode::kCompletion, MathMode::kPair}) {
+    ScoreItem item;
+    item.prompt = "Simplify $\\frac{x^2-1}{x-1}$.";
+    item.completion = "\\boxed{\\frac{x^2-1}{x-1}}";
+    item.fields = {{"answer", "x+1"}, {"gold", "x+1"}, {"prediction", "\\frac{x^2-1}{x-1}"}};
+    ItemJudgement echo = MathItemScorer({mode}).Judge(item);
+    EXPECT_EQ(echo.kind, kWrong);
+    EXPECT_EQ(echo.outcome, "repeats the question");
+    item.completion = "\\boxed{1+x}";
+    item.fields["prediction"] = "1+x";
+    EXPECT_EQ(MathItemScorer({mode}).Judge(item).kind, kCorrect);
+  }
+}
+
+TEST(MathScorerTest, UnreadableGoldIsUndecided) {
+  ItemJudgement j = JudgeFields({{"gold", "\\frac{"}, {"prediction", "\\frac{"}});
+  EXPECT_EQ(j.kind, kUndecided);
+  EXPECT_EQ(j.outcome, "unreadable gold");
+}
+
 TEST(MathScorerTest, RowWithoutItsFieldsIsInvalid) {
   ScoreItem item;
   item.completion = "72";

@@ -205,6 +205,22 @@ bool Descent::Ratio(Expression* out) {
   return true;
 }
 
+// "3 to 2", "3 out of 4": the whole rest of the answer. A pair with a common factor, "10 to 20", is a range.
+void Descent::RatioInWords(Expression* out) {
+  bool out_of = IsWord("out") && IsWord("of", 1);
+  size_t words = out_of ? 2 : IsWord("to") ? 1 : 0;
+  const Token& second = Peek(words);
+  bool whole = words > 0 && enclosed_ == 0 && marks_.unit.empty() && IsNumber(*out) &&
+               second.kind == TokenKind::kNumber && Peek(words + 1).kind == TokenKind::kEnd;
+  if (!whole) return;
+  auto below = NumberValue(second, options_.limits.digits);
+  if (!below || *below == 0 || out->number->get_den() != 1 || below->get_den() != 1) return;
+  if (!out_of && gcd(out->number->get_num(), below->get_num()) != 1) return;
+  for (size_t i = 0; i <= words; ++i) Advance();
+  *out = out_of ? Quotient(std::move(*out), NumberOf(*std::move(below)))
+                : Applied("ratio", std::move(*out), NumberOf(*std::move(below)));
+}
+
 // Values with relations between them.
 bool Descent::Statement(Expression* out) {
   if (!SetTerm(out)) return false;
@@ -218,6 +234,7 @@ bool Descent::Statement(Expression* out) {
   }
   bool word = out->kind == Kind::kSymbol && out->name.size() > 1;
   if (Is(TokenKind::kColon) && enclosed_ == 0 && !word && !Ratio(out)) return false;
+  RatioInWords(out);
   Relation relation;
   if (!ConsumeRelation(&relation)) return true;
   Expression chain = NodeOf(Kind::kRelation, std::move(*out));

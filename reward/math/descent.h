@@ -77,6 +77,7 @@ class Descent {
   bool IsUnionLetter() const;
   static Expression AsSet(Expression e);
   bool Ratio(Expression* out);
+  void RatioInWords(Expression* out);
 
   // descent_terms.cc: sums, terms, factors and what stands behind them.
   bool Sum(Expression* out);
@@ -94,6 +95,7 @@ class Descent {
   bool SignedFactor(Expression* out);
   bool Factor(Expression* out);
   bool Postfixes(Expression* base);
+  bool Factorial(Expression* base);
   bool Exponent(Expression* base);
   bool ExponentValue(Expression* out);
   static bool IsOrdinalEnding(const Token& token);

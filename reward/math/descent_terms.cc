@@ -42,8 +42,13 @@ bool Descent::PlusOrMinusInWords() {
 // Goes past "+" and "-"; whether they make a minus.
 bool Descent::Signs() {
   bool negative = false;
-  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus)) {
-    if (Is(TokenKind::kMinus)) negative = !negative;
+  auto spelled = [&] {  // "negative seven"
+    const Token& next = Peek(1);
+    return IsWord("negative") && (next.kind == TokenKind::kNumber || next.kind == TokenKind::kFraction ||
+                                  (next.kind == TokenKind::kLetters && NumberWordValue(next.text)));
+  };
+  while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus) || spelled()) {
+    if (!Is(TokenKind::kPlus)) negative = !negative;
     Advance();
   }
   return negative;
@@ -282,8 +287,7 @@ bool Descent::Postfixes(Expression* base) {
         break;
       }
       case TokenKind::kFactorial:
-        Advance();
-        *base = Applied("factorial", std::move(*base));
+        if (!Factorial(base)) return false;
         break;
       case TokenKind::kPercent:
         Advance();
@@ -297,6 +301,25 @@ bool Descent::Postfixes(Expression* base) {
         return true;
     }
   }
+}
+
+// "n!", and "7!!", the product of every second number up to 7.
+bool Descent::Factorial(Expression* base) {
+  constexpr unsigned long kLargest = 300;
+  Advance();
+  if (!Is(TokenKind::kFactorial)) {
+    *base = Applied("factorial", std::move(*base));
+    return true;
+  }
+  Advance();
+  if (!IsNumber(*base) || base->number->get_den() != 1 || *base->number < 0 || *base->number > kLargest) {
+    *base = Applied("double factorial", std::move(*base));
+    return true;
+  }
+  mpz_class product;
+  mpz_2fac_ui(product.get_mpz_t(), base->number->get_num().get_ui());
+  *base = NumberOf(mpq_class(product));
+  return true;
 }
 
 // What stands behind "^".

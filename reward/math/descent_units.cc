@@ -48,7 +48,7 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
   const Token& token = Peek();
   if (token.kind == TokenKind::kCurrency || TextUnitFraction()) return true;
   if (token.kind == TokenKind::kDivide) return StartsUnitBelow();
-  if (token.kind != TokenKind::kLetters) return false;
+  if (token.kind != TokenKind::kLetters || (IsWord("out") && IsWord("of", 1))) return false;
   WordRole role = RoleOf(token.text);
   if (role != WordRole::kNone && role != WordRole::kWord && role != WordRole::kPercent) return false;
   bool minutes = token.text == "min" && Peek(1).kind != TokenKind::kLeftParen &&

@@ -7,7 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "reward/math/build.h"
+#include "reward/math/clock.h"
+#include "reward/math/name.h"
 #include "reward/math/relation.h"
+#include "reward/math/renaming.h"
 #include "reward/math/statement.h"
 #include "reward/math/unit_conversion.h"
 #include "reward/math/units.h"
@@ -53,54 +56,6 @@ bool MayBeRadians(const Expression& e) {
   return std::any_of(e.args.begin(), e.args.end(), MayBeRadians);
 }
 
-bool IsOneLetter(const std::string& name) {
-  return name.size() == 1 && absl::ascii_isalpha(static_cast<unsigned char>(name[0]));
-}
-
-// "f" of "f(x)", else empty.
-std::string FunctionOf(const std::string& name) {
-  size_t paren = name.find('(');
-  return paren == std::string::npos ? "" : name.substr(0, paren);
-}
-
-// "x_1", "C_2".
-bool IsIndexedLetter(const std::string& name) {
-  return name.size() > 2 && IsOneLetter(name.substr(0, 1)) && name[1] == '_';
-}
-
-// "xy", "x + y": a name made of several small letters, which no other name stands for.
-bool IsComposed(const std::string& name) {
-  bool small = std::any_of(name.begin(), name.end(),
-                           [](char c) { return absl::ascii_islower(static_cast<unsigned char>(c)); });
-  return small && name.find('(') == std::string::npos && !IsOneLetter(name) && !IsIndexedLetter(name) &&
-         name.find_first_of("+* ") != std::string::npos;
-}
-
-// "x" and "y" are different unknowns, "xy" is neither, f(2) is not f(x), nor is f'(x); "y" and "f(x)", or
-// "the area", may be the same.
-bool NamesConflict(const std::string& g, const std::string& p) {
-  if (g.empty() || p.empty() || g == p) return false;
-  bool letters = IsOneLetter(p) || IsIndexedLetter(p) || IsComposed(p);
-  if (IsComposed(g) && letters) return true;
-  if (IsOneLetter(g) && IsOneLetter(p)) return true;
-  if (IsIndexedLetter(g) && IsIndexedLetter(p)) return true;
-  std::string f = FunctionOf(g), h = FunctionOf(p);
-  if (f.empty() || h.empty()) return false;
-  return f == h || (f.find('\'') == std::string::npos) != (h.find('\'') == std::string::npos);
-}
-
-// The unknown that an equation gives a value to: "x" of "x = 5"; empty if there is none.
-std::string NameOf(const Reading& r) {
-  if (!r.name.empty() || r.value.kind != Kind::kRelation) return r.name;
-  for (const Expression* side : {&r.value.args.front(), &r.value.args.back()}) {
-    bool letter = side->kind == Kind::kSymbol && (IsOneLetter(side->name) || IsIndexedLetter(side->name));
-    if (letter && !IsClosedConstant(*side)) return side->name;
-    if (side->kind == Kind::kFunction && IsOneLetter(side->name.substr(0, side->name.find('\''))))
-      return ToText(*side);
-  }
-  return "";
-}
-
 // Whether one counted noun is the other with more words: "red apple" and "apple".
 bool SameNoun(const std::string& a, const std::string& b) {
   std::vector<std::string> x = absl::StrSplit(a, ' '), y = absl::StrSplit(b, ' ');
@@ -138,10 +93,12 @@ class ReadingComparer {
     if (p.hedged && !g.hedged && (!IsCollection(g.value) || AreLetters(g.value))) return Different("hedged");
     bool relations = g.value.kind == Kind::kRelation && p.value.kind == Kind::kRelation;
     if (!relations && NamesConflict(NameOf(g), NameOf(p))) return Different("name");
+    bool bare = p.name.empty() && p.value.kind != Kind::kRelation;
+    if (bare && NameBelongsToAnswer(g.name)) return Different("an equation was asked for");
     if (options_.strict && g.base != p.base) return Different("base");
     if (!g.choice.empty() && !p.choice.empty()) return Choices(g, p);
     if (!g.choice.empty() && IsOnlyLetter(g.value, g.choice)) {
-      bool same = p.choice.empty() && IsOnlyLetter(p.value, g.choice);
+      bool same = p.choice.empty() && IsOnlyLetter(p.value, g.choice) && !IsFormulaName(p.name);
       return {same ? Answer::kEqual : Answer::kDifferent, "choice"};
     }
     return Measures(g, p);
@@ -174,9 +131,14 @@ class ReadingComparer {
     return contents ? Measures(g, p) : ValueDecision{Answer::kEqual, "choice"};
   }
 
-  // Two values, one of which may state its name for each member: "a = 3, b = 4".
+  // Names that stand for any value may be other ones.
   ValueDecision Values(const Expression& g, const Expression& p) {
-    return CompareStatements(g, p, options_, work_);
+    ValueDecision decision = CompareStatements(g, p, options_, work_);
+    if (decision.answer == Answer::kEqual || options_.strict) return decision;
+    std::optional<Expression> renamed = RenamedLike(g, p);
+    if (!renamed) return decision;
+    work_.Forgive();
+    return CompareStatements(g, *renamed, options_, work_);
   }
 
   // The first if it is equal, else the second.
@@ -235,6 +197,11 @@ bool HasSeveralNames(const Reading& r) {
   return r.value.kind == Kind::kList && r.name.find(", ") != std::string::npos;
 }
 
+// "1,234" is a number before it is a list: as a list only in this order.
+bool IsNumberBefore(const Reading& g, const Reading& first_g) {
+  return g.value.kind == Kind::kList && first_g.value.kind == Kind::kNumber;
+}
+
 bool HasStatements(const Expression& e) {
   return e.kind == Kind::kList && std::any_of(e.args.begin(), e.args.end(), [](const Expression& arg) {
            return arg.kind == Kind::kRelation;
@@ -269,6 +236,7 @@ Decision Compare(const std::vector<Reading>& gold, const std::vector<Reading>& p
                  const EquivalenceOptions& options) {
   Decision out{Answer::kUndecided, "no reading", "", ""};
   Work work;
+  const ClockForm clock_g = ClockFormOf(gold), clock_p = ClockFormOf(prediction);
   const Reading *best_g = nullptr, *best_p = nullptr;
   auto keep = [&](ValueDecision decision, const Reading& g, const Reading& p) {
     out.answer = decision.answer;
@@ -286,7 +254,8 @@ Decision Compare(const std::vector<Reading>& gold, const std::vector<Reading>& p
     size_t i = k / kMaxReadings, j = k % kMaxReadings;
     if (i >= gold.size() || j >= prediction.size()) continue;
     const Reading &g = gold[i], &p = prediction[j];
-    if (BracketsDiffer(g, p, gold[0], prediction[0])) continue;
+    if (BracketsDiffer(g, p, gold[0], prediction[0]) || !ClockAllows(clock_g, clock_p, g, p)) continue;
+    if (IsNumberBefore(g, gold[0]) && !SameTree(g.value, p.value)) continue;
     ValueDecision decision = ComparePairOfReadings(g, p, options, work);
     work.Forgive();
     bool better = best_g == nullptr || decision.answer == Answer::kEqual ||

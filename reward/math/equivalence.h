@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "reward/math/expression.h"
 
 namespace sluice::math {
@@ -23,6 +24,8 @@ struct EquivalenceOptions {
   bool strict = false;  // the auditor's: no leniency of notation (units dropped, percent, lists as sets), and
                         // values decided by evaluation before normal forms
   bool explain = false;  // fills Decision::gold and prediction
+  // What was asked, if known; an answer that repeats a formula of it is none (echo.h). Of verifier.h only.
+  absl::string_view question = {};
 };
 
 // Not symmetric where symmetry would pay for echoing the question or for hedging: an inequality that is asked

@@ -146,6 +146,54 @@ TEST(EquivalenceTest, PercentSignIsAUnitOrAHundredth) {
           {"64\\%", "64\\text{ m}", false}});
 }
 
+TEST(EquivalenceTest, NamesSayWhatIsAskedFor) {
+  Expect({{"xy=6", "6", false},
+          {"6", "xy=6", true},
+          {"|x|=2", "2", false},
+          {"AB=5", "CD=5", false},
+          {"AB=5", "BA=5", true},
+          {"AB=5", "5", true},
+          {"f(x)=x^2", "g(x)=x^2", false},
+          {"f(x)=x^2", "f(t)=t^2", true},
+          {"f^{-1}(x)=2x", "f(x)=2x", false},
+          {"\\frac{dy}{dx}=2x", "y=2x", false},
+          {"\\frac{dy}{dx}=2x", "y'=2x", true},
+          {"C", "z=c", false},
+          {"x=1", "1=1", false},
+          {"5", "5=5", false}});
+}
+
+TEST(EquivalenceTest, ClockIsNoRatio) {
+  Expect({{"3:30", "1/10", false},
+          {"1/10", "3:30", false},
+          {"3:30", "1:10", false},
+          {"3:30", "03:30 pm", true},
+          {"2:4", "1:2", true},
+          {"1:2", "\\frac12", true},
+          {"9:16", "18:32", true},
+          {"2:3", "2 to 3", true},
+          {"10 to 20", "1:2", false}});
+}
+
+TEST(EquivalenceTest, FreeNamesMayBeOthers) {
+  Expect({{"x^2+C", "x^2+c", true},
+          {"x^2+C", "x^2+K", false},
+          {"a+b+c", "a+b+C", false},
+          {"\\frac{\\pi}{4}+k\\pi, k\\in\\mathbb{Z}", "\\frac{\\pi}{4}+n\\pi", true},
+          {"2k", "2n", false},
+          {"a_n=2n", "a_k=2k", true}});
+}
+
+TEST(EquivalenceTest, SeparatorsOfThousandsMakeNoPair) {
+  Expect({{"1,234", "234,1", false}, {"1,234", "1, 234", true}, {"1,234", "1234", true}});
+}
+
+TEST(EquivalenceTest, UnitVectorsMakeAPoint) {
+  Expect({{"(1,2,3)", "\\mathbf{i}+2\\mathbf{j}+3\\mathbf{k}", true},
+          {"2\\hat{i}-3\\hat{j}", "(2,-3)", true},
+          {"(1,2)", "1+2i", false}});
+}
+
 TEST(EquivalenceTest, BasesAreValues) {
   Expect({{"25_6", "25_{6}", true}, {"25_6", "25", false}, {"25_6", "17", true}, {"25_6", "25_7", false}});
 }

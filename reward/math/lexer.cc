@@ -322,6 +322,8 @@ class Lexer {
         return;
       case TokenKind::kThinSpace:
       case TokenKind::kSpace:
+        if (absl::EndsWith(name, "quad") && StartsEquation(i_ + bytes))
+          return Emit(TokenKind::kSemicolon, {}, bytes);
         i_ += bytes;
         space_ = space_ || name != "!";
         return;
@@ -342,6 +344,17 @@ class Lexer {
         Emit(sign->kind, sign->text, bytes, sign->value);
         tokens_.back().spelled = true;
     }
+  }
+
+  // "y = " at `i`, and something before it: "x = 2 \quad y = 3".
+  bool StartsEquation(size_t i) const {
+    while (IsBlank(At(s_, i))) ++i;
+    size_t sign = i + 1;
+    while (IsBlank(At(s_, sign))) ++sign;
+    bool value_before = Last() == TokenKind::kNumber || Last() == TokenKind::kRightParen ||
+                        Last() == TokenKind::kRightBrace || Last() == TokenKind::kSymbol ||
+                        (Last() == TokenKind::kLetters && tokens_.back().text.size() == 1);
+    return value_before && IsLetter(At(s_, i)) && At(s_, sign) == '=';
   }
 
   void Not(size_t bytes) {

@@ -99,6 +99,7 @@ class Reader {
       if (absl::Status status = ReadMathematics(tokens); !status.ok()) return status;
     }
     bool run = tokens.size() == 2 && tokens[0].kind == TokenKind::kLetters && tokens[0].text.size() > 1;
+    if (readings_.size() == count) AddRealsExcept(tokens);
     if (readings_.size() == count || run) AddText(tokens);
     return absl::OkStatus();
   }
@@ -120,6 +121,29 @@ class Reader {
     Tokens short_form{tokens[0]};
     short_form.insert(short_form.end(), hour.begin() + 1, hour.end());
     Parse(short_form, 0).IgnoreError();
+  }
+
+  // "all real numbers except 3 and 5": what is taken out of the reals.
+  void AddRealsExcept(TokenSpan tokens) {
+    static constexpr string_view kWords[] = {"all", "real", "numbers"};
+    size_t at = 0;
+    for (string_view word : kWords) {
+      if (tokens[at].kind != TokenKind::kLetters || !absl::EqualsIgnoreCase(tokens[at].text, word)) return;
+      ++at;
+    }
+    if (tokens[at].text.size() == 1) ++at;  // "x"
+    if (!absl::EqualsIgnoreCase(tokens[at].text, "except")) return;
+    if (absl::EqualsIgnoreCase(tokens[++at].text, "for")) ++at;
+    size_t count = readings_.size();
+    Parse(tokens.subspan(at), 0).IgnoreError();
+    if (readings_.size() == count) return;
+    readings_.resize(count + 1);
+    Reading& reading = readings_.back();
+    Expression out = std::move(reading.value);
+    out = out.kind == Kind::kList ? ListOf(Kind::kSet, std::move(out.args))
+                                  : NodeOf(Kind::kSet, std::move(out));
+    Expression reals = IntervalOf(Negated(SymbolOf("infinity")), false, SymbolOf("infinity"), false);
+    reading = Reading{NodeOf(Kind::kDifference, std::move(reals), std::move(out))};
   }
 
   void AddText(TokenSpan tokens) {

@@ -110,7 +110,7 @@ TEST(ReadAnswerTest, ReadsSetsAndMatrices) {
       {R"((x, y) = (1, 2) \text{ or } (3, 4))",
        "(1, 2), (3, 4) (of (x, y)) (hedged) | (open (x, y) = open (1, 2)), open (3, 4) (hedged)"},
       {R"((1, 2) \text{ or } (3, 4))", "(1, 2), (3, 4) (hedged) | open (1, 2) union open (3, 4)"},
-      {R"(x = 2k\pi, k \in \mathbb{Z})", "(x = 2*k*pi), (k in set Z)"},
+      {R"(x = 2k\pi, k \in \mathbb{Z})", "x = 2*k*pi | 2*k*pi (of x)"},
       {R"(\sum_{n=1}^{\infty} \frac{1}{n^2})", "sum((n = 1), infinity, 1*(n^2)^(-1))"},
       {R"(\vec{a} \cdot \vec{b})", "vec(a)*vec(b)"},
       {R"(\| \vec{v} \|)", "norm(vec(v))"},

@@ -61,6 +61,15 @@ bool IsSetLike(const Expression& e) {
          (e.kind == Kind::kSet && e.args.empty());
 }
 
+bool IsMembership(const Expression& e) {
+  return e.kind == Kind::kRelation && e.relations.size() == 1 && e.relations[0] == Relation::kIn;
+}
+
+// "k \in \mathbb{Z}"
+bool IsIntegerDomain(const Expression& e) {
+  return IsMembership(e) && IsPlainSymbol(e.args[0]) && IsSymbol(e.args[1], "set Z");
+}
+
 // False where both are numbers and the second is no rounding of the first: "8 ~ 9" gives two answers. One
 // part in twenty, or half a unit of a whole number, is let pass.
 bool MayRoundTo(const Expression& exact, const Expression& rounded) {
@@ -75,6 +84,7 @@ class Appender {
   Appender(Parsed parsed, std::vector<Reading>* out) : parsed_(std::move(parsed)), out_(*out) {}
 
   void Run() {
+    DropDomain();
     if (parsed_.items.size() > 1) return Several();
     Expression& item = parsed_.items[0];
     item.kind == Kind::kRelation ? Statement(std::move(item)) : Add(std::move(item));
@@ -160,6 +170,13 @@ class Appender {
     }
     Add(ListOf(Kind::kList, std::move(items)));
     Add(ListOf(Kind::kList, std::move(values)), std::move(names));
+  }
+
+  // "k \pi, k \in \mathbb{Z}": what the letters beside it stand for is no answer.
+  void DropDomain() {
+    std::vector<Expression>& items = parsed_.items;
+    if (IsMembership(items[0])) return;
+    while (items.size() > 1 && IsIntegerDomain(items.back())) items.pop_back();
   }
 
   // "x != 2, 3": the relation holds for what follows it.

@@ -266,6 +266,11 @@ ValueDecision CompareRelations(const Expression& gold, const Expression& predict
                 : CompareChains(gold, prediction, options, work);
 }
 
+bool IsTautology(const Expression& e) {
+  return IsEquation(e) && std::all_of(e.args.begin() + 1, e.args.end(),
+                                      [&](const Expression& arg) { return SameTree(arg, e.args[0]); });
+}
+
 bool IsContradiction(const Expression& e, const EquivalenceOptions& options, Work& work) {
   if (!IsEquation(e)) return false;
   const Expression* closed = nullptr;
@@ -282,7 +287,7 @@ const Expression* EndOfChain(const Expression& e, const EquivalenceOptions& opti
   if (!IsEquation(e) || IsContradiction(e, options, work)) return nullptr;
   const Expression& last = e.args.back();
   for (const Expression& arg : e.args) {
-    bool name = IsPlainSymbol(arg) || arg.kind == Kind::kFunction;
+    bool name = IsPlainSymbol(arg) || (arg.kind == Kind::kFunction && arg.name != "abs");
     if (&arg == &last || (name && !IsClosedConstant(arg))) continue;
     if (CompareValues(arg, last, options, work).answer != Answer::kEqual) return nullptr;
   }

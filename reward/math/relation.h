@@ -24,6 +24,9 @@ bool IsSolved(const Expression& e);
 // are names or equal to it. Null otherwise.
 const Expression* EndOfChain(const Expression& e, const EquivalenceOptions& options, Work& work);
 
+// "5 = 5", which is no answer to anything.
+bool IsTautology(const Expression& e);
+
 // Whether a chain of "=" states that different constants are equal: "7 = 5".
 bool IsContradiction(const Expression& e, const EquivalenceOptions& options, Work& work);
 

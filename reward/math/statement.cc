@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "reward/math/build.h"
 #include "reward/math/relation.h"
+#include "reward/math/unit_vectors.h"
 #include "reward/math/words_equal.h"
 
 namespace sluice::math {
@@ -66,12 +67,18 @@ class Comparer {
     if (!work_.Spend(5)) return {Answer::kUndecided, absl::StrCat("past the limit of ", work_.limit())};
     if (IsScalar(g) && IsScalar(p)) return Scalars(g, p);
     if (g.kind == Kind::kText || p.kind == Kind::kText) {
-      bool same = g.kind == p.kind && SayTheSame(g.name, p.name, options_.strict);
+      bool same = (g.kind == p.kind && SayTheSame(g.name, p.name, options_.strict)) || IsInitial(g, p);
       return {same ? Answer::kEqual : Answer::kDifferent, "text"};
     }
     if (Contains(g, Kind::kPlusMinus) || Contains(p, Kind::kPlusMinus)) return Of(Spread(g), Spread(p));
     if (IsInequality(g) || IsInequality(p)) return Inequalities(g, p);
     if (g.kind == Kind::kRelation || p.kind == Kind::kRelation) return Relations(g, p);
+    if (IsPoint(g) != IsPoint(p) && (IsScalar(g) || IsScalar(p))) {
+      const Expression& point = IsPoint(g) ? g : p;
+      auto vector = PointOfUnitVectors(IsPoint(g) ? p : g, point.args.size());
+      if (vector)
+        return Ordered(IsPoint(g) ? g.args : vector->args, IsPoint(g) ? vector->args : p.args, "vector");
+    }
     if (g.kind == Kind::kMatrix || p.kind == Kind::kMatrix || Contains(g, Kind::kMatrix))
       return Matrices(g, p);
     if (IsRealSetKind(g) || IsRealSetKind(p)) return RealSets(g, p);
@@ -99,6 +106,18 @@ class Comparer {
     bool alike = g.kind == p.kind && g.name == p.name && g.args.size() == p.args.size() && !g.args.empty();
     if (decision.answer != Answer::kUndecided || !HasNoValue(g) || !alike) return decision;
     return Ordered(g.args, p.args, "parts");
+  }
+
+  // A point, or a column or row.
+  static bool IsPoint(const Expression& e) {
+    return e.kind == Kind::kTuple ||
+           (e.kind == Kind::kMatrix && (e.columns == 1 || static_cast<size_t>(e.columns) == e.args.size()));
+  }
+
+  // "T" for "true", "F" for "false".
+  static bool IsInitial(const Expression& g, const Expression& p) {
+    return g.kind == Kind::kText &&
+           ((g.name == "true" && IsSymbol(p, "T")) || (g.name == "false" && IsSymbol(p, "F")));
   }
 
   static bool IsCall(const Expression& e, const char* name) {
@@ -153,6 +172,7 @@ class Comparer {
     if (g.kind == Kind::kRelation && p.kind == Kind::kRelation)
       return CompareRelations(g, p, options_, work_);
     bool asked = g.kind == Kind::kRelation;
+    if (!asked && IsTautology(p)) return Different("a statement of nothing");
     const Expression* end = EndOfChain(asked ? g : p, options_, work_);
     if (end == nullptr) return Different("relation");
     return asked ? Of(*end, p) : Of(g, *end);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "reward/math/units.h"
 
@@ -55,13 +56,44 @@ std::string Canonical(std::vector<std::string> words) {
   return text;
 }
 
+// "3:30" of "03:30 pm"; `half` is "am" or "pm" or empty. Empty for what is no time of day.
+string_view TimeOf(string_view text, string_view* half) {
+  size_t blank = text.find(' ');
+  *half = blank == string_view::npos ? string_view() : text.substr(blank + 1);
+  string_view time = text.substr(0, blank);
+  if (time.size() == 5 && time[0] == '0') time.remove_prefix(1);
+  bool form = (time.size() == 4 || time.size() == 5) && time[time.size() - 3] == ':' &&
+              time.find_first_not_of("0123456789:") == string_view::npos;
+  return form && (half->empty() || IsAmong(*half, {"am", "pm"})) ? time : string_view();
+}
+
+// Times of day, of which one may leave out the half of the day.
+bool AreSameTime(string_view gold, string_view prediction) {
+  string_view half_g, half_p, g = TimeOf(gold, &half_g), p = TimeOf(prediction, &half_p);
+  return !g.empty() && g == p && (half_g == half_p || half_g.empty() || half_p.empty());
+}
+
+// What "and" and commas join, in the order of the alphabet.
+std::string SortedItems(string_view text) {
+  std::string flat = absl::StrReplaceAll(text, {{", and ", ","}, {" and ", ","}});
+  if (flat.find(',') == std::string::npos) return "";
+  std::vector<std::string> items;
+  for (string_view item : absl::StrSplit(flat, ',', absl::SkipEmpty()))
+    items.push_back(Canonical(WordsOf(item)));
+  std::sort(items.begin(), items.end());
+  return absl::StrJoin(items, ",");
+}
+
 }  // namespace
 
 bool SayTheSame(string_view gold, string_view prediction, bool exact) {
   if (gold == prediction) return true;
   if (exact) return false;
   std::string g = Canonical(WordsOf(gold));
-  return !g.empty() && g == Canonical(WordsOf(prediction));
+  if (!g.empty() && g == Canonical(WordsOf(prediction))) return true;
+  if (AreSameTime(gold, prediction)) return true;
+  std::string items = SortedItems(gold);
+  return !items.empty() && items == SortedItems(prediction);
 }
 
 }  // namespace sluice::math

@@ -1,0 +1,113 @@
+#include "reward/math/renaming.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "reward/math/build.h"
+
+namespace sluice::math {
+namespace {
+
+using absl::string_view;
+
+// How often the symbol stands in it.
+int Count(const Expression& e, string_view symbol) {
+  int count = IsSymbol(e, symbol);
+  for (const Expression& arg : e.args) count += Count(arg, symbol);
+  return count;
+}
+
+Expression Renamed(const Expression& e, string_view from, string_view to) {
+  if (IsSymbol(e, from)) return SymbolOf(to);
+  Expression out = e;
+  for (Expression& arg : out.args) arg = Renamed(arg, from, to);
+  return out;
+}
+
+bool IsEquation(const Expression& e) {
+  return e.kind == Kind::kRelation && e.args.size() == 2 && e.relations[0] == Relation::kEqual;
+}
+
+// "t" of "f(t)", "k" of "a_k"; empty for all else.
+string_view ArgumentOf(const Expression& e) {
+  if (e.kind == Kind::kFunction && e.name.size() == 1 && e.args.size() == 1 &&
+      e.args[0].kind == Kind::kSymbol) {
+    return e.args[0].name;
+  }
+  bool sequence = e.kind == Kind::kSymbol && e.name.size() == 3 && e.name[1] == '_' && e.name[2] >= 'a';
+  return sequence ? string_view(e.name).substr(2) : string_view();
+}
+
+// An equation for a function of another argument.
+std::optional<Expression> WithArgument(const Expression& g, const Expression& p) {
+  if (!IsEquation(g) || !IsEquation(p) || g.args[0].name.substr(0, 1) != p.args[0].name.substr(0, 1))
+    return std::nullopt;
+  string_view to = ArgumentOf(g.args[0]), from = ArgumentOf(p.args[0]);
+  if (to.empty() || from.empty() || to == from || Count(p, to) > 0) return std::nullopt;
+  Expression out = Renamed(p, from, to);
+  out.args[0] = g.args[0];
+  return out;
+}
+
+// What is stated: the right side of an equation.
+const Expression& BodyOf(const Expression& e) { return IsEquation(e) ? e.args[1] : e; }
+
+bool IsConstantLetter(const Expression& e) {
+  if (e.kind != Kind::kSymbol || (e.name[0] != 'C' && e.name[0] != 'c')) return false;
+  return e.name.size() == 1 || (e.name.size() == 3 && e.name[1] == '_');
+}
+
+// The constant that is added to a sum, and stands nowhere else in it; not among its fellows, "a + b + c".
+string_view AddedConstant(const Expression& whole) {
+  const Expression& sum = BodyOf(whole);
+  if (sum.kind != Kind::kSum) return {};
+  string_view constant;
+  for (const Expression& term : sum.args) {
+    if (term.kind == Kind::kSymbol &&
+        (term.name == "a" || term.name == "b" || term.name == "A" || term.name == "B"))
+      return {};
+    if (!IsConstantLetter(term)) continue;
+    if (!constant.empty()) return {};
+    constant = term.name;
+  }
+  return constant.empty() || Count(whole, constant) != 1 ? string_view() : constant;
+}
+
+bool IsInteger(const Expression& e) {
+  return e.kind == Kind::kSymbol && (e.name == "k" || e.name == "n" || e.name == "m");
+}
+
+// Collects the letters for integers that are multiplied by pi.
+void CollectBesidePi(const Expression& e, std::vector<string_view>& out) {
+  if (e.kind == Kind::kProduct && Count(e, "pi") > 0) {
+    for (const Expression& arg : e.args) {
+      if (IsInteger(arg) && std::find(out.begin(), out.end(), arg.name) == out.end()) out.push_back(arg.name);
+    }
+  }
+  for (const Expression& arg : e.args) CollectBesidePi(arg, out);
+}
+
+std::optional<Expression> With(const Expression& p, string_view from, string_view to) {
+  if (from.empty() || to.empty() || from == to || Count(p, to) > 0) return std::nullopt;
+  return Renamed(p, from, to);
+}
+
+std::optional<Expression> WithParameter(const Expression& g, const Expression& p) {
+  std::vector<string_view> to, from;
+  CollectBesidePi(g, to);
+  CollectBesidePi(p, from);
+  if (to.size() != 1 || from.size() != 1 || Count(g, from[0]) > 0) return std::nullopt;
+  return With(p, from[0], to[0]);
+}
+
+}  // namespace
+
+std::optional<Expression> RenamedLike(const Expression& gold, const Expression& prediction) {
+  if (auto renamed = WithArgument(gold, prediction)) return renamed;
+  if (auto renamed = With(prediction, AddedConstant(prediction), AddedConstant(gold))) return renamed;
+  return WithParameter(gold, prediction);
+}
+
+}  // namespace sluice::math
