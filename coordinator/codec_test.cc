@@ -112,6 +112,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   JobSpec spec;
   spec.name = "name \"quoted\"";
   spec.seed = ~uint64_t{0};
+  spec.deterministic = true;
   spec.model = {"/model", ModelDtype::kF32};
   spec.prompts = {"/p", PromptTemplate::kChat, 77};
   spec.sampling.group_size = 5;
@@ -147,6 +148,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(SpecToJson(*read), json);
   EXPECT_NE(SpecToJson(JobSpec()), json);
   EXPECT_EQ(read->seed, ~uint64_t{0});
+  EXPECT_TRUE(read->deterministic);
   EXPECT_EQ(read->sampling.params, spec.sampling.params);
   EXPECT_EQ(std::get<LengthScorerSpec>(read->reward.components[3].scorer).hard_limit, 20);
   EXPECT_EQ(read->reward.components[4].gate, 0.5);
@@ -205,6 +207,21 @@ TEST(StepSummary, LeavesSamplesWithoutARewardOut) {
   EXPECT_EQ(view.samples, 2);
   EXPECT_EQ(view.accuracy, 1.0);
   EXPECT_EQ(view.accuracy_by_kind.at("easy"), 1.0);
+}
+
+TEST(StepSummary, EvaluationDoesNotDependOnTheOrderOfGroups) {
+  const auto reward_of = [](const std::vector<Draw>& order) {
+    EvaluationSummary evaluation;
+    for (Draw draw : order) {
+      Group group = SomeGroup();
+      group.draw = draw;
+      for (ScoredSample& sample : group.samples) sample.verdict.value = 0.1 * static_cast<double>(draw);
+      evaluation.Add(group);
+    }
+    return evaluation.Finish(1).reward;
+  };
+  EXPECT_EQ(reward_of({1, 2, 3}), reward_of({3, 2, 1}));
+  EXPECT_EQ(reward_of({1, 2, 3}), reward_of({2, 3, 1}));
 }
 
 // A reader of the TFRecord framing and of the few protobuf fields used.

@@ -15,9 +15,10 @@ namespace {
 constexpr size_t kEventsPerTurn = 256;
 const absl::Duration kStallRetry = absl::Seconds(1);
 
-// Only what is trained on is handed over.
+// Only what is trained on is handed over: of a group with fewer than two rewards nothing.
 Group RewardedOnly(Group group) {
   std::erase_if(group.samples, [](const ScoredSample& sample) { return !sample.verdict.HasReward(); });
+  if (group.samples.size() < 2) group.samples.clear();
   return group;
 }
 

@@ -85,9 +85,41 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store
   state.checkpointed = run->row_.checkpointed;
   state.next_draw = run->row_.next_draw;
   if (!view.evaluations.empty()) state.evaluated_step = view.evaluations.back().step;
-  if (view.version >= 0) run->manifests_[view.version] = run->row_.policy.manifest_hash;
+  SLUICE_RETURN_IF_ERROR(run->RestoreManifests(store));
   SLUICE_RETURN_IF_ERROR(run->RestoreGroups(store));
+  if (state.plan.deterministic) SLUICE_RETURN_IF_ERROR(run->RestoreEmptied(store));
   return run;
+}
+
+// Of the versions that samples may still name or workers load.
+absl::Status JobRun::RestoreManifests(Store& store) {
+  const PolicyVersion newest = state_.version;
+  for (PolicyVersion v = std::max<PolicyVersion>(0, newest - state_.plan.max_versions); v <= newest; ++v) {
+    SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, store.LoadBatch(row_.view.job, v));
+    if (!batch || !batch->committed)
+      return absl::DataLossError(absl::StrCat("version ", v, " of ", row_.view.job, " is not in the store"));
+    AddManifest(state_, v, batch->manifest_hash);
+  }
+  return absl::OkStatus();
+}
+
+// Groups of a deterministic job whose samples are all settled, without anything to train on: they still take
+// their places in their batches.
+absl::Status JobRun::RestoreEmptied(Store& store) {
+  const Draw first =
+      static_cast<Draw>(std::max<PolicyVersion>(0, state_.version) * state_.plan.groups_per_step);
+  for (Draw draw = first; draw < state_.next_draw; ++draw) {
+    const GroupKey key{false, draw};
+    if (state_.groups.count(key) > 0) continue;
+    SLUICE_ASSIGN_OR_RETURN(const Group data, store.LoadGroup(row_.view.job, draw));
+    summaries_[draw] = SummariseGroup(data);
+    GroupState& group = state_.groups[key];
+    group.train_by = BatchOf(state_.plan, draw);
+    group.ready = true;
+    group.oldest = summaries_[draw].oldest;
+    group.samples.resize(static_cast<size_t>(state_.plan.group_size), {.status = SampleStatus::kGone});
+  }
+  return absl::OkStatus();
 }
 
 absl::Status JobRun::RestoreGroups(Store& store) {
@@ -96,6 +128,7 @@ absl::Status JobRun::RestoreGroups(Store& store) {
   for (const StoredGroup& stored : groups) {
     GroupState group;
     group.train_by = stored.train_by;
+    group.attempts = stored.attempts;
     group.ready = stored.record.segment >= 0;
     group.samples.resize(stored.in_flight.size());
     for (size_t i = 0; i < stored.in_flight.size(); ++i) {
@@ -120,6 +153,11 @@ void JobRun::Handle(const Event& event) {
   for (const Action& action : Step(state_, event)) {
     std::visit([&](const auto& a) { Apply(event.now, a); }, action);
   }
+  for (const AttemptEnd& end : attempts_.Ended(event, state_)) {
+    writes_.push_back([job = row_.view.job, end](StoreTransaction& tx) {
+      return tx.EndAttempt(job, end.draw, end.number, end.outcome, end.tokens, end.ended);
+    });
+  }
   RefreshRow(event.now);
 }
 
@@ -132,11 +170,14 @@ void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajector
                {{"job", row_.view.job}, {"worker", trajectory.worker}, {"why", bad.message()}});
     return;
   }
-  PolicyVersion oldest = trajectory.spans.front().version;
-  for (const VersionSpan& span : trajectory.spans) oldest = std::min(oldest, span.version);
+  const auto by_version = [](const VersionSpan& a, const VersionSpan& b) { return a.version < b.version; };
+  const auto [oldest, newest] =
+      std::minmax_element(trajectory.spans.begin(), trajectory.spans.end(), by_version);
+  const SampleArrived arrived{attempt, index, oldest->version, newest->version};
+  attempts_.CountTokens(attempt, static_cast<int64_t>(trajectory.tokens.size()));
   samples_[SampleRef{it->second.group, index}] = ScoredSample{std::move(trajectory), {}, 0};
   SLUICE_FAIL_POINT("coordinator.sample_arrived");
-  Handle({now, SampleArrived{attempt, index, oldest}});
+  Handle({now, arrived});
 }
 
 // What a worker sends is not trusted: lengths agree, spans tile the tokens, and name versions as published.
@@ -154,8 +195,8 @@ absl::Status JobRun::CheckTrajectory(const Trajectory& t) const {
     if (span.begin != end || span.end <= span.begin)
       return absl::InvalidArgumentError("spans do not tile the tokens");
     end = span.end;
-    auto known = manifests_.find(span.version);
-    if (known != manifests_.end() && known->second != span.manifest_hash) {
+    auto known = state_.manifests.find(span.version);
+    if (known == state_.manifests.end() || known->second != span.manifest_hash) {
       return absl::InvalidArgumentError(
           absl::StrCat("sampled with another manifest of version ", span.version, " than was published"));
     }
@@ -350,9 +391,6 @@ void JobRun::Apply(absl::Time now, const CommitVersion& a) {
   last_commit_ = now;
   row_.policy = a.policy;
   view.version = view.step = a.policy.version;
-  manifests_[a.policy.version] = a.policy.manifest_hash;
-  while (static_cast<int64_t>(manifests_.size()) > state_.plan.max_versions + 2)
-    manifests_.erase(manifests_.begin());
   if (a.policy.version > 0) {
     view.last_step = record;
     const auto value = [&](const char* name) {
@@ -411,6 +449,7 @@ void JobRun::Apply(absl::Time now, const StartGenerate& a) {
                                static_cast<int64_t>(a.indices.size()), now};
     writes_.push_back([job = row_.view.job, attempt](StoreTransaction& tx) { return tx.AddAttempt(job, attempt); });
   }
+  attempts_.Started(a);
   effects_.push_back(a);
 }
 

@@ -54,7 +54,9 @@ class JobRun {
 
  private:
   JobRun(JobRow row, PromptSet prompts, const std::string& log_folder);
+  absl::Status RestoreManifests(Store& store);
   absl::Status RestoreGroups(Store& store);
+  absl::Status RestoreEmptied(Store& store);
   const Prompt& PromptOf(const GroupKey& key);
   Group Assemble(const GroupKey& key);
   void CompareMembers(const GroupKey& group, ScoreEnded& event);
@@ -84,10 +86,9 @@ class JobRun {
   ShuffledOrder order_, warm_order_;
   JobLog log_;
   SchedulerState state_;
-  std::map<SampleRef, ScoredSample> samples_;       // of groups that are not complete
-  std::map<Draw, GroupSummary> summaries_;          // of groups that are complete and not trained
-  std::map<PolicyVersion, std::string> manifests_;  // of recent versions
-  int64_t filtered_ = 0;                            // groups since the last step that tied and were dropped
+  std::map<SampleRef, ScoredSample> samples_;  // of groups that are not complete
+  std::map<Draw, GroupSummary> summaries_;     // of groups that are complete and not trained
+  int64_t filtered_ = 0;                       // groups since the last step that tied and were dropped
   EvaluationSummary evaluation_;
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
   absl::Time last_commit_, step_started_;

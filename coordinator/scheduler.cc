@@ -16,6 +16,7 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
   plan.warm_start_steps = spec.warm_start.steps;
   plan.drop_on_deadline = spec.staleness.on_deadline == OnDeadline::kDrop;
   plan.filter_ties = spec.grpo.filter_ties;
+  plan.deterministic = spec.deterministic;
   plan.evaluation_every = evaluation_prompts > 0 ? spec.evaluation.every_steps : 0;
   plan.evaluation_prompts = evaluation_prompts;
   plan.evaluation_samples = spec.evaluation.samples_per_prompt;
@@ -40,6 +41,7 @@ std::vector<Action> Step(SchedulerState& state, const Event& event) {
 void SchedulerStep::Advance() {
   if (ended()) return;
   ExpireCalls();
+  if (s_.plan.deterministic) FindCompleteBelow();
   DriveEvaluation();
   DriveLearner();
   if (ended()) return;
@@ -128,7 +130,8 @@ void SchedulerStep::End(JobEnd end, const std::string& error) {
   s_.to_score.clear();
   for (auto& [name, worker] : s_.rollout) worker.in_flight = 0;
   for (auto& [name, worker] : s_.reward) worker.in_flight = 0;
-  for (const auto& [key, group] : s_.groups) {
+  for (auto& [key, group] : s_.groups) {
+    SettleLost(key, group);
     if (!key.evaluation) Do(DropGroup{key.draw, LedgerColumn::kCancelled, "the job ended"});
   }
   s_.groups.clear();

@@ -6,8 +6,15 @@
 // Staleness (invariant STALE): a group handed to a worker at version w gets train_by = w + max_versions. With
 // v the last committed version, a new group is handed out only while fewer than groups_per_step x (train_by -
 // v + 1) groups are outstanding, so each finds a place in a batch by its train_by. The batch of v + 1 takes
-// complete groups by (train_by, draw) and does not close while an incomplete group is due (train_by <= v),
-// unless it is dropped as stale.
+// complete groups by (train_by, draw) and does not close while that would leave more incomplete groups with
+// some train_by than the batches until then have places for (those that are due at v have none), unless they
+// are dropped as stale.
+//
+// Deterministic jobs: the batch of version k + 1 is the draws of k (BatchOf), each sampled wholly at
+// SampledAt(draw); nothing is dropped and what fails is tried again without limit. Workers serve the version
+// of the lowest draw that is not complete, never a newer one, so a retry always finds a worker that may load
+// what it needs. An evaluation of version v waits for the draws of older versions and holds back the step
+// past v.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +50,7 @@ struct SampleRef {
 // The constants of a job.
 struct JobPlan {
   int64_t groups_per_step = 1, group_size = 2, max_versions = 0, stop_steps = 1, warm_start_steps = 0;
-  bool drop_on_deadline = true, filter_ties = false;
+  bool drop_on_deadline = true, filter_ties = false, deterministic = false;
   int64_t evaluation_every = 0;  // steps; 0: never
   int64_t evaluation_prompts = 0, evaluation_samples = 1;
   int32_t max_attempts = 3;
@@ -55,6 +62,11 @@ struct JobPlan {
 };
 JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts);
 
+// Of deterministic jobs: the batch that a draw belongs to, which is trained on at this version, and the
+// version that it is sampled at.
+PolicyVersion BatchOf(const JobPlan& plan, Draw draw);
+PolicyVersion SampledAt(const JobPlan& plan, Draw draw);
+
 enum class SampleStatus { kPending, kGenerating, kGenerated, kScoring, kScored, kGone };
 
 struct SampleSlot {
@@ -64,12 +76,18 @@ struct SampleSlot {
   double reward = 0;           // where kScored
 };
 
+// A sample that will have no reward: the ledger's column, written with its group, and why.
+struct LostSample {
+  LedgerColumn column = LedgerColumn::kQuarantined;
+  std::string reason;
+};
+
 struct GroupState {
   PolicyVersion train_by = 0;               // last version at which it may be trained on (training only)
   PolicyVersion oldest = kNoPolicyVersion;  // oldest version among its spans
   bool ready = false;                       // complete and durable
   uint32_t attempts = 0;                    // so far
-  std::string lost;                         // why a sample of it has no reward, of the last such
+  std::map<uint32_t, LostSample> lost;      // by index
   std::vector<SampleSlot> samples;
 };
 
@@ -92,6 +110,7 @@ struct WorkerState {
   PolicyVersion version = kNoPolicyVersion;  // served (rollout)
   PolicyVersion loading = kNoPolicyVersion;  // asked to load
   int32_t in_flight = 0;                     // attempts or score calls
+  absl::Time load_deadline;
   absl::Time not_before = absl::InfinitePast();
   absl::Duration backoff;
 };
@@ -125,13 +144,16 @@ enum class JobEnd { kNone, kSucceeded, kFailed, kCancelled };
 struct SchedulerState {
   JobPlan plan;
   bool paused = false;
+  bool admit = true;  // new groups may begin; else only what has begun goes on
   JobEnd end = JobEnd::kNone;
   std::string error;  // why it failed, or why it was paused by an error
 
-  PolicyVersion version = kNoPolicyVersion;  // last committed
-  PolicyRef policy;                          // of `version`
+  PolicyVersion version = kNoPolicyVersion;        // last committed
+  PolicyRef policy;                                // of `version`
+  std::map<PolicyVersion, std::string> manifests;  // hashes of the versions that samples may still name
   PolicyVersion checkpointed = kNoPolicyVersion;
   Draw next_draw = 0;
+  Draw complete_below = 0;      // of deterministic jobs: all draws below are complete
   int64_t evaluated_step = -1;  // last step that was evaluated
   std::map<GroupKey, GroupState> groups;
   int64_t drops_in_a_row = 0;  // groups with nothing to learn from since one became ready or a resume
@@ -177,7 +199,7 @@ struct PolicyLoaded {
 struct SampleArrived {
   uint64_t attempt = 0;
   uint32_t index = 0;
-  PolicyVersion oldest = 0;
+  PolicyVersion oldest = 0, newest = kNoPolicyVersion;  // among its spans
 };
 struct GenerateEnded {
   uint64_t attempt = 0;
@@ -296,6 +318,9 @@ std::vector<Action> Step(SchedulerState& state, const Event& event);
 // do better.
 constexpr int64_t kMinDropsToPause = 64, kStepsOfDropsToPause = 20;
 int64_t DropsToPause(const JobPlan& plan);
+
+// Takes in the manifest of a version, and forgets those that no sample may name any more.
+void AddManifest(SchedulerState& state, PolicyVersion version, const std::string& hash);
 
 // What the job waits for now, for people, to be read after "waiting for"; empty when it ended.
 std::string WaitingFor(const SchedulerState& state);

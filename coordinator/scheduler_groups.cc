@@ -1,6 +1,8 @@
-// Groups, samples and the workers that make and judge them.
+// What becomes of groups and samples as completions and verdicts arrive or fail to.
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler_step.h"
 
@@ -9,10 +11,19 @@ namespace {
 
 // A worker that died under a sample more often than this, per allowed attempt, is likely killed by it.
 constexpr int32_t kLossesPerAttempt = 4;
+constexpr size_t kMaxErrorBytes = 200;
 
 bool IsTransport(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
          absl::IsFailedPrecondition(status) || absl::IsCancelled(status) || absl::IsAborted(status);
+}
+
+// What a worker says, as one short line.
+std::string Brief(absl::string_view message) {
+  std::string out(message.substr(0, kMaxErrorBytes));
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return absl::ascii_iscntrl(c); }, ' ');
+  return out;
 }
 
 std::string WithDetail(const char* reason, const std::string& detail) {
@@ -35,7 +46,7 @@ void SchedulerStep::LoseWorker(std::map<std::string, WorkerState>& workers, cons
   }
   for (uint64_t id : attempts) {
     Do(CancelGenerate{id});
-    EndAttempt(id, TryFailure::kLost);
+    EndAttempt(id, TryFailure::kLost, absl::StrCat(name, " was lost"));
   }
   for (uint64_t id : calls) RequeueScores(id, false);
 }
@@ -62,9 +73,8 @@ void SchedulerStep::On(const SampleArrived& e) {
   const GroupKey key = it->second.group;
   GroupState& group = s_.groups.at(key);
   // Sampled at an older version than the worker said, it would break the bound: the sample stays to come.
-  const PolicyVersion oldest_allowed =
-      key.evaluation ? s_.evaluation->version : group.train_by - s_.plan.max_versions;
-  if (e.oldest < oldest_allowed || e.oldest > s_.version) return;
+  const Versions allowed = VersionsOf(key, group);
+  if (e.oldest < allowed.min || std::max(e.oldest, e.newest) > allowed.max) return;
   it->second.indices.erase(e.index);
   group.oldest = group.oldest == kNoPolicyVersion ? e.oldest : std::min(group.oldest, e.oldest);
   group.samples[e.index].status = SampleStatus::kGenerated;
@@ -78,17 +88,20 @@ void SchedulerStep::On(const GenerateEnded& e) {
   auto it = s_.attempts.find(e.attempt);
   if (it == s_.attempts.end()) return;
   auto worker = s_.rollout.find(it->second.worker);
-  if (worker != s_.rollout.end() && IsTransport(e.status)) {
+  const bool tried_for_ever = s_.plan.deterministic && !it->second.indices.empty();
+  if (worker != s_.rollout.end() && (IsTransport(e.status) || tried_for_ever)) {
     // It cannot work now. Without the job's policy it has to load it again.
     Backoff(now_, worker->second.not_before, worker->second.backoff);
     if (absl::IsFailedPrecondition(e.status)) worker->second.version = kNoPolicyVersion;
   }
-  EndAttempt(e.attempt, absl::IsUnavailable(e.status) ? TryFailure::kLost
-                        : IsTransport(e.status)       ? TryFailure::kBusy
-                                                      : TryFailure::kError);
+  EndAttempt(e.attempt,
+             absl::IsUnavailable(e.status) ? TryFailure::kLost
+             : IsTransport(e.status)       ? TryFailure::kBusy
+                                           : TryFailure::kError,
+             e.status.ok() ? "the completion did not come" : Brief(e.status.message()));
 }
 
-void SchedulerStep::EndAttempt(uint64_t id, TryFailure failure) {
+void SchedulerStep::EndAttempt(uint64_t id, TryFailure failure, const std::string& error) {
   auto it = s_.attempts.find(id);
   if (it == s_.attempts.end()) return;
   const AttemptState attempt = it->second;
@@ -98,21 +111,51 @@ void SchedulerStep::EndAttempt(uint64_t id, TryFailure failure) {
   GroupState& group = s_.groups.at(attempt.group);
   for (uint32_t index : attempt.indices) {
     SampleSlot& slot = group.samples[index];
-    slot.failures += failure == TryFailure::kError;
-    slot.losses += failure == TryFailure::kLost;
-    RetryOrQuarantine({attempt.group, index}, slot);
+    Retry({attempt.group, index}, slot, failure, error);
   }
   SampleChanged(attempt.group);
 }
 
-void SchedulerStep::RetryOrQuarantine(const SampleRef& ref, SampleSlot& slot) {
-  if (slot.failures < s_.plan.max_attempts && slot.losses < s_.plan.max_attempts * kLossesPerAttempt) {
-    slot.status = SampleStatus::kPending;
-    return;
+void SchedulerStep::Retry(const SampleRef& ref, SampleSlot& slot, TryFailure failure,
+                          const std::string& error) {
+  const auto tried_enough = [&] {
+    return slot.failures >= s_.plan.max_attempts || slot.losses >= s_.plan.max_attempts * kLossesPerAttempt;
+  };
+  const bool before = tried_enough();
+  slot.failures += failure == TryFailure::kError;
+  slot.losses += failure == TryFailure::kLost;
+  if (tried_enough() && !s_.plan.deterministic)
+    return Lose(ref, LedgerColumn::kQuarantined, WithDetail("could not be generated", error));
+  slot.status = SampleStatus::kPending;
+  if (tried_enough() && !before) NoteRetried(ref, error);
+}
+
+// False after the last try.
+bool SchedulerStep::JudgeAgain(const SampleRef& ref, SampleSlot& slot, const std::string& error) {
+  if (++slot.judge_failures >= s_.plan.max_attempts && !s_.plan.deterministic) return false;
+  slot.status = SampleStatus::kGenerated;
+  s_.to_score.push_back(ref);
+  if (slot.judge_failures == s_.plan.max_attempts) NoteRetried(ref, error);
+  return true;
+}
+
+// Of a deterministic job, which tries without limit: said once.
+void SchedulerStep::NoteRetried(const SampleRef& ref, const std::string& error) {
+  Do(Note{absl::StrCat(ref.group.evaluation ? "evaluation prompt " : "draw ", ref.group.draw, ", sample ",
+                       ref.index, " fails again and again and is tried on: ", error)});
+}
+
+void SchedulerStep::Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason) {
+  GroupState& group = s_.groups.at(ref.group);
+  group.samples[ref.index].status = SampleStatus::kGone;
+  group.lost[ref.index] = LostSample{column, reason};
+}
+
+// With the group's end, so that after a restart a group is either whole or begun anew.
+void SchedulerStep::SettleLost(const GroupKey& key, GroupState& group) {
+  for (const auto& [index, lost] : std::exchange(group.lost, {})) {
+    if (!key.evaluation) Do(SettleSample{{key, index}, lost.column, lost.reason});
   }
-  slot.status = SampleStatus::kGone;
-  s_.groups.at(ref.group).lost = "could not be generated";
-  if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, "could not be generated"});
 }
 
 void SchedulerStep::RequeueScores(uint64_t id, bool blame_checker) {
@@ -127,14 +170,12 @@ void SchedulerStep::RequeueScores(uint64_t id, bool blame_checker) {
     if (group == s_.groups.end()) continue;
     SampleSlot& slot = group->second.samples[ref.index];
     if (slot.status != SampleStatus::kScoring) continue;
-    if (blame_checker && ++slot.judge_failures >= s_.plan.max_attempts) {
-      slot.status = SampleStatus::kGone;
-      group->second.lost = "could not be judged";
-      if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, "could not be judged"});
-      SampleChanged(ref.group);
-    } else {
+    if (!blame_checker) {
       slot.status = SampleStatus::kGenerated;
       s_.to_score.push_back(ref);
+    } else if (!JudgeAgain(ref, slot, "the reward service does not judge it")) {
+      Lose(ref, LedgerColumn::kQuarantined, "could not be judged");
+      SampleChanged(ref.group);
     }
   }
 }
@@ -152,9 +193,14 @@ void SchedulerStep::On(const ScoreEnded& e) {
   }
   const ScoreCallState call = it->second;
   s_.score_calls.erase(it);
+  const bool refused = std::any_of(e.verdicts.begin(), e.verdicts.end(), [](const Judged& judged) {
+    return judged.judgement == Judgement::kInfrastructure;
+  });
   if (worker != s_.reward.end()) {
     if (worker->second.in_flight > 0) --worker->second.in_flight;
-    worker->second.backoff = absl::ZeroDuration();
+    if (!refused) worker->second.backoff = absl::ZeroDuration();
+    // Tried without limit, hence not at once.
+    if (refused && s_.plan.deterministic) Backoff(now_, worker->second.not_before, worker->second.backoff);
   }
   for (size_t i = 0; i < call.items.size(); ++i) {
     const SampleRef& ref = call.items[i];
@@ -167,16 +213,9 @@ void SchedulerStep::On(const ScoreEnded& e) {
       slot.status = SampleStatus::kScored;
       slot.reward = judged.reward;
     } else if (judged.judgement == Judgement::kUndecided) {
-      slot.status = SampleStatus::kGone;
-      group->second.lost = WithDetail("the checker cannot decide", judged.detail);
-      if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kDroppedFailed, group->second.lost});
-    } else if (++slot.judge_failures < s_.plan.max_attempts) {
-      slot.status = SampleStatus::kGenerated;
-      s_.to_score.push_back(ref);
-    } else {
-      slot.status = SampleStatus::kGone;
-      group->second.lost = WithDetail("the checker failed", judged.detail);
-      if (!ref.group.evaluation) Do(SettleSample{ref, LedgerColumn::kQuarantined, group->second.lost});
+      Lose(ref, LedgerColumn::kDroppedFailed, WithDetail("the checker cannot decide", judged.detail));
+    } else if (!JudgeAgain(ref, slot, WithDetail("the checker failed", judged.detail))) {
+      Lose(ref, LedgerColumn::kQuarantined, WithDetail("the checker failed", judged.detail));
     }
   }
   for (const auto& [ref, reward] : e.compared) {
@@ -229,15 +268,29 @@ void SchedulerStep::FinishGroup(const GroupKey& key, GroupState& group) {
   for (const SampleSlot& slot : group.samples) {
     if (slot.status == SampleStatus::kScored) rewards.push_back(slot.reward);
   }
-  if (rewards.size() < 2)
-    return Drop(key, LedgerColumn::kDroppedFailed,
-                WithDetail("fewer than two samples have a reward", group.lost));
+  if (rewards.size() < 2) return FinishWithoutRewards(key, group);
   const auto [low, high] = std::minmax_element(rewards.begin(), rewards.end());
   if (s_.plan.filter_ties && *low == *high)
     return Drop(key, LedgerColumn::kDroppedFiltered, "all rewards tie");
   group.ready = true;
   s_.drops_in_a_row = 0;
+  SettleLost(key, group);
   Do(GroupComplete{key});
+}
+
+// It is dropped. In a deterministic job it stays in its batch with no samples to train on.
+void SchedulerStep::FinishWithoutRewards(const GroupKey& key, GroupState& group) {
+  const std::string reason = WithDetail("fewer than two samples have a reward",
+                                        group.lost.empty() ? "" : group.lost.begin()->second.reason);
+  if (!s_.plan.deterministic) return Drop(key, LedgerColumn::kDroppedFailed, reason);
+  for (uint32_t i = 0; i < group.samples.size(); ++i) {
+    if (group.samples[i].status == SampleStatus::kScored)
+      Lose({key, i}, LedgerColumn::kDroppedFailed, reason);
+  }
+  group.ready = true;
+  SettleLost(key, group);
+  Do(GroupComplete{key});
+  CountDrop(LedgerColumn::kDroppedFailed, reason);
 }
 
 void SchedulerStep::Drop(const GroupKey& key, LedgerColumn column, const std::string& reason) {
@@ -252,6 +305,7 @@ void SchedulerStep::Drop(const GroupKey& key, LedgerColumn column, const std::st
     s_.attempts.erase(id);
   }
   std::erase_if(s_.to_score, [&](const SampleRef& ref) { return ref.group == key; });
+  SettleLost(key, s_.groups.at(key));
   s_.groups.erase(key);
   Do(DropGroup{key.draw, column, reason});
   CountDrop(column, reason);
@@ -284,143 +338,12 @@ void SchedulerStep::ExpireCalls() {
   for (uint64_t id : attempts) {
     if (s_.attempts.count(id) == 0) continue;
     Do(CancelGenerate{id});
-    EndAttempt(id, TryFailure::kError);
+    EndAttempt(id, TryFailure::kError, "its deadline passed");
   }
   for (uint64_t id : calls) RequeueScores(id, true);
-}
-
-int64_t SchedulerStep::Outstanding() const {
-  return std::count_if(s_.groups.begin(), s_.groups.end(), [](const auto& g) { return !g.first.evaluation; });
-}
-
-std::string SchedulerStep::PickRollout(PolicyVersion min_version, PolicyVersion max_version) const {
-  if (static_cast<int64_t>(s_.attempts.size()) >= s_.plan.groups_in_flight) return "";
-  const std::pair<const std::string, WorkerState>* best = nullptr;
-  for (const auto& entry : s_.rollout) {
-    const WorkerState& worker = entry.second;
-    if (!worker.alive || worker.version == kNoPolicyVersion || now_ < worker.not_before) continue;
-    if (worker.version < min_version || worker.version > max_version) continue;
-    if (worker.in_flight >= s_.plan.groups_per_worker) continue;
-    if (best == nullptr || worker.in_flight < best->second.in_flight) best = &entry;
-  }
-  return best == nullptr ? "" : best->first;
-}
-
-bool SchedulerStep::StartAttempt(const GroupKey& key, PolicyVersion min_version, PolicyVersion max_version) {
-  const std::string name = PickRollout(min_version, max_version);
-  if (name.empty()) return false;
-  GroupState& group = s_.groups.at(key);
-  StartGenerate start;
-  start.attempt = s_.next_id++;
-  start.worker = name;
-  start.group = key;
-  start.number = group.attempts++;
-  start.deadline = now_ + s_.plan.generate_timeout;
-  for (uint32_t i = 0; i < group.samples.size(); ++i) {
-    if (group.samples[i].status != SampleStatus::kPending) continue;
-    group.samples[i].status = SampleStatus::kGenerating;
-    start.indices.push_back(i);
-  }
-  ++s_.rollout.at(name).in_flight;
-  s_.attempts[start.attempt] =
-      AttemptState{.group = key,
-                   .indices = std::set<uint32_t>(start.indices.begin(), start.indices.end()),
-                   .worker = name,
-                   .deadline = start.deadline};
-  Do(std::move(start));
-  return true;
-}
-
-void SchedulerStep::Dispatch() {
-  if (!s_.paused && s_.version >= 0) {
-    DispatchPending();
-    DispatchNewGroups();
-  }
-  DispatchScores();
-}
-
-// Samples that were issued and have no attempt: those that matter soonest first.
-void SchedulerStep::DispatchPending() {
-  std::vector<std::pair<PolicyVersion, GroupKey>> pending;
-  for (const auto& [key, group] : s_.groups) {
-    const bool waits = std::any_of(group.samples.begin(), group.samples.end(), [](const SampleSlot& slot) {
-      return slot.status == SampleStatus::kPending;
-    });
-    if (waits) pending.emplace_back(group.train_by, key);
-  }
-  std::sort(pending.begin(), pending.end());
-  for (const auto& [train_by, key] : pending) {
-    if (key.evaluation) {
-      StartAttempt(key, s_.evaluation->version, s_.evaluation->version);
-    } else {
-      StartAttempt(key, train_by - s_.plan.max_versions, s_.version);
-    }
-  }
-}
-
-void SchedulerStep::DispatchNewGroups() {
-  if (s_.evaluation) {
-    while (s_.evaluation->started < s_.plan.evaluation_prompts) {
-      if (PickRollout(s_.evaluation->version, s_.evaluation->version).empty()) return;
-      const GroupKey key{true, static_cast<Draw>(s_.evaluation->started++)};
-      s_.groups[key].samples.resize(static_cast<size_t>(s_.plan.evaluation_samples));
-      StartAttempt(key, s_.evaluation->version, s_.evaluation->version);
-    }
-    return;
-  }
-  if (evaluation_due()) return;
-  while (true) {
-    const int64_t outstanding = Outstanding();
-    if (outstanding >= s_.plan.groups_per_step * (s_.plan.stop_steps - s_.version)) return;
-    // The oldest version at which a new group still finds a place in a batch in time:
-    // outstanding < groups_per_step * (w + max_versions - v + 1).
-    const PolicyVersion oldest = outstanding / s_.plan.groups_per_step + s_.version - s_.plan.max_versions;
-    if (oldest > s_.version) return;
-    const std::string name = PickRollout(oldest, s_.version);
-    if (name.empty()) return;
-    const GroupKey key{false, s_.next_draw++};
-    GroupState& group = s_.groups[key];
-    group.samples.resize(static_cast<size_t>(s_.plan.group_size));
-    group.train_by = s_.rollout.at(name).version + s_.plan.max_versions;
-    Do(IssueGroup{key.draw, group.train_by, s_.plan.group_size});
-    StartAttempt(key, oldest, s_.version);
-  }
-}
-
-void SchedulerStep::DispatchScores() {
-  while (!s_.to_score.empty()) {
-    std::pair<const std::string, WorkerState>* best = nullptr;
-    for (auto& entry : s_.reward) {
-      const WorkerState& worker = entry.second;
-      if (!worker.alive || now_ < worker.not_before || worker.in_flight >= s_.plan.score_calls_per_worker)
-        continue;
-      if (best == nullptr || worker.in_flight < best->second.in_flight) best = &entry;
-    }
-    if (best == nullptr) return;
-    StartScore start;
-    while (!s_.to_score.empty() && static_cast<int32_t>(start.items.size()) < s_.plan.items_per_score_call) {
-      const SampleRef ref = s_.to_score.front();
-      s_.to_score.pop_front();
-      s_.groups.at(ref.group).samples[ref.index].status = SampleStatus::kScoring;
-      start.items.push_back(ref);
-    }
-    start.call = s_.next_id++;
-    start.worker = best->first;
-    start.deadline = now_ + s_.plan.score_timeout;
-    ++best->second.in_flight;
-    s_.score_calls[start.call] = ScoreCallState{start.items, best->first, start.deadline};
-    Do(std::move(start));
-  }
-}
-
-// Every worker is brought to the last version, once the learner can give it out.
-void SchedulerStep::LoadPolicies() {
-  if (s_.version < 0 || !s_.learner.open || s_.learner.version < s_.version) return;
   for (auto& [name, worker] : s_.rollout) {
-    if (!worker.alive || worker.loading != kNoPolicyVersion || worker.version >= s_.version) continue;
-    if (now_ < worker.not_before) continue;
-    worker.loading = s_.version;
-    Do(StartLoad{name, worker.epoch, s_.policy, now_ + s_.plan.load_timeout});
+    if (worker.loading == kNoPolicyVersion || now_ <= worker.load_deadline + grace) continue;
+    On(PolicyLoaded{name, worker.epoch, worker.loading, absl::DeadlineExceededError("no answer")});
   }
 }
 

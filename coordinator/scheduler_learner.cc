@@ -49,19 +49,19 @@ void SchedulerStep::DriveTraining() {
     if (s_.checkpointed < s_.version) Call(LearnerOp::kCheckpoint, s_.version);
     return;
   }
-  const bool evaluating = s_.evaluation || evaluation_due();
-  if (evaluating) s_.blocked_since = absl::InfiniteFuture();  // that time is not the groups'
-  if (s_.batch.empty() && !evaluating) CloseBatch();
+  if (evaluating()) s_.blocked_since = absl::InfiniteFuture();  // that time is not the groups'
+  if (s_.batch.empty() && !evaluating()) s_.plan.deterministic ? CloseFixedBatch() : CloseBatch();
   std::vector<Draw> missing;
   if (!s_.batch.empty()) {
     for (Draw draw : s_.batch) {
       if (learner.added.count(draw) == 0) missing.push_back(draw);
     }
-    if (missing.empty() && !evaluating) return Call(LearnerOp::kStep, next, s_.batch);
+    if (missing.empty() && !evaluating()) return Call(LearnerOp::kStep, next, s_.batch);
   } else {
     // What is complete is handed over early; the batch that closes sends what is missing.
     const auto ready = ReadyGroups();
     for (size_t i = 0; i < ready.size() && i < static_cast<size_t>(s_.plan.groups_per_step); ++i) {
+      if (s_.plan.deterministic && ready[i].first != s_.version) break;  // of the next batch
       if (learner.added.count(ready[i].second) == 0) missing.push_back(ready[i].second);
     }
   }
@@ -77,20 +77,39 @@ std::vector<std::pair<PolicyVersion, Draw>> SchedulerStep::ReadyGroups() const {
   return ready;
 }
 
-// Whether the batch may close without the groups that are due and not complete. At their deadline they are
-// dropped.
-bool SchedulerStep::DropOrWaitForDue() {
-  std::vector<GroupKey> due;
+// Of the groups that are not complete, those that later batches would have no place for in time: with the
+// first of `ready` in this batch, at most groups_per_step x (t - version) may be left with train_by <= t.
+std::vector<GroupKey> SchedulerStep::Overdue(const std::vector<std::pair<PolicyVersion, Draw>>& ready) const {
+  std::map<PolicyVersion, std::vector<GroupKey>> left;
   for (const auto& [key, group] : s_.groups) {
-    if (!key.evaluation && !group.ready && group.train_by <= s_.version) due.push_back(key);
+    if (!key.evaluation && !group.ready) left[group.train_by].push_back(key);
   }
-  if (due.empty()) return true;
+  const auto batch = static_cast<size_t>(s_.plan.groups_per_step);
+  for (size_t i = batch; i < ready.size(); ++i) left[ready[i].first];
+  std::vector<GroupKey> overdue, candidates;
+  size_t waiting = batch;  // of `ready`
+  for (const auto& [train_by, keys] : left) {
+    candidates.insert(candidates.end(), keys.begin(), keys.end());
+    while (waiting < ready.size() && ready[waiting].first <= train_by) ++waiting;
+    const int64_t places = s_.plan.groups_per_step * std::max<int64_t>(0, train_by - s_.version);
+    const auto kept = static_cast<int64_t>(candidates.size() - overdue.size() + waiting - batch);
+    const auto excess =
+        std::min<int64_t>(kept - places, static_cast<int64_t>(candidates.size() - overdue.size()));
+    for (int64_t i = 0; i < excess; ++i) overdue.push_back(candidates[overdue.size()]);
+  }
+  return overdue;
+}
+
+// Whether the batch may close without the groups that are overdue. At their deadline they are dropped.
+bool SchedulerStep::DropOrWaitForDue(const std::vector<std::pair<PolicyVersion, Draw>>& ready) {
+  const std::vector<GroupKey> overdue = Overdue(ready);
+  if (overdue.empty()) return true;
   s_.blocked_since = std::min(s_.blocked_since, now_);
   if (!s_.plan.drop_on_deadline ||
       now_ < s_.blocked_since + s_.plan.generate_timeout + s_.plan.score_timeout) {
     return false;
   }
-  for (const GroupKey& key : due)
+  for (const GroupKey& key : overdue)
     Drop(key, LedgerColumn::kDroppedStale, "not complete when it had to be trained on");
   return true;
 }
@@ -106,10 +125,17 @@ void SchedulerStep::CloseBatch() {
     s_.blocked_since = absl::InfiniteFuture();
     return;
   }
-  if (!DropOrWaitForDue()) return;
+  if (!DropOrWaitForDue(ready)) return;
   s_.blocked_since = absl::InfiniteFuture();
   for (int64_t i = 0; i < s_.plan.groups_per_step; ++i)
     s_.batch.push_back(ready[static_cast<size_t>(i)].second);
+  Do(RecordBatch{s_.version + 1, s_.batch});
+}
+
+void SchedulerStep::CloseFixedBatch() {
+  const auto size = static_cast<Draw>(s_.plan.groups_per_step), first = static_cast<Draw>(s_.version) * size;
+  if (s_.complete_below < first + size) return;
+  for (Draw draw = first; draw < first + size; ++draw) s_.batch.push_back(draw);
   Do(RecordBatch{s_.version + 1, s_.batch});
 }
 
@@ -121,6 +147,7 @@ void SchedulerStep::Commit(const PolicyRef& policy, bool checkpointed) {
   s_.learner.added.clear();
   s_.version = policy.version;
   s_.policy = policy;
+  AddManifest(s_, policy.version, policy.manifest_hash);
   if (checkpointed) s_.checkpointed = policy.version;
 }
 
@@ -188,6 +215,7 @@ void SchedulerStep::LearnerOpened(const LearnerDone& e) {
   // One ahead: its last answer was lost. The same call again returns it.
   learner.version = one_ahead ? s_.version : e.state.version;
   if (e.state.version == s_.version && s_.version != kNoPolicyVersion) s_.policy = e.state.policy;
+  if (!e.state.policy.source.empty()) s_.policy.source = e.state.policy.source;  // it may have moved
   if (learner.version < s_.version) {
     Do(Note{absl::StrCat("the learner resumed at version ", learner.version, "; steps up to ", s_.version,
                          " are redone")});

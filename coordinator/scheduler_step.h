@@ -33,34 +33,53 @@ class SchedulerStep {
  private:
   bool ended() const { return s_.end != JobEnd::kNone; }
   bool evaluation_due() const;
+  bool evaluating() const { return s_.evaluation.has_value() || evaluation_due(); }
   void Do(Action action) { actions_.push_back(std::move(action)); }
 
-  // Groups and samples (scheduler_groups.cc).
+  // Groups and samples (scheduler_groups.cc), and who makes and judges them (scheduler_dispatch.cc).
+  struct Versions {
+    PolicyVersion min = 0, max = 0;
+  };
   enum class TryFailure { kError, kLost, kBusy };
-  void EndAttempt(uint64_t id, TryFailure failure);
-  void RetryOrQuarantine(const SampleRef& ref, SampleSlot& slot);
+  void EndAttempt(uint64_t id, TryFailure failure, const std::string& error);
+  void Retry(const SampleRef& ref, SampleSlot& slot, TryFailure failure, const std::string& error);
+  bool JudgeAgain(const SampleRef& ref, SampleSlot& slot, const std::string& error);
+  void Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason);
+  void SettleLost(const GroupKey& key, GroupState& group);
+  void NoteRetried(const SampleRef& ref, const std::string& error);
   void LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name);
   void RequeueScores(uint64_t call, bool blame_checker);
   void SampleChanged(const GroupKey& key);
   void FinishGroup(const GroupKey& key, GroupState& group);
+  void FinishWithoutRewards(const GroupKey& key, GroupState& group);
   void Drop(const GroupKey& key, LedgerColumn column, const std::string& reason);
   void CountDrop(LedgerColumn column, const std::string& reason);
   void ExpireCalls();
   void Dispatch();
   void DispatchPending();
+  void DispatchEvaluation();
+  void DispatchNew();
   void DispatchNewGroups();
+  void DispatchFixedDraws();
+  void Issue(PolicyVersion train_by, const Versions& versions);
   void DispatchScores();
-  bool StartAttempt(const GroupKey& key, PolicyVersion min_version, PolicyVersion max_version);
-  std::string PickRollout(PolicyVersion min_version, PolicyVersion max_version) const;
+  bool StartAttempt(const GroupKey& key, const Versions& versions);
+  std::string PickRollout(const Versions& versions) const;
+  Versions VersionsOf(const GroupKey& key, const GroupState& group) const;
   int64_t Outstanding() const;
+  void FindCompleteBelow();
+  PolicyVersion WantedVersion() const;
+  PolicyRef RefOf(PolicyVersion version) const;
   void LoadPolicies();
 
   // Versions, learner, evaluation (scheduler_learner.cc).
   void DriveLearner();
   void DriveTraining();
   void CloseBatch();
+  void CloseFixedBatch();
   std::vector<std::pair<PolicyVersion, Draw>> ReadyGroups() const;
-  bool DropOrWaitForDue();
+  std::vector<GroupKey> Overdue(const std::vector<std::pair<PolicyVersion, Draw>>& ready) const;
+  bool DropOrWaitForDue(const std::vector<std::pair<PolicyVersion, Draw>>& ready);
   void Call(LearnerOp op, int64_t number, std::vector<Draw> draws = {});
   void LearnerFailed(const LearnerDone& e);
   void LearnerOpened(const LearnerDone& e);

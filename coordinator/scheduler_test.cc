@@ -1,97 +1,10 @@
 #include "coordinator/scheduler.h"
 
+#include "coordinator/testing_scheduler.h"
 #include "gtest/gtest.h"
 
 namespace sluice {
 namespace {
-
-// Plays the fleet: feeds events and answers actions, in an order that the test chooses.
-class SchedulerTest : public testing::Test {
- protected:
-  void SetUp() override {
-    s_.plan.groups_per_step = 2;
-    s_.plan.group_size = 2;
-    s_.plan.max_versions = 1;
-    s_.plan.stop_steps = 10;
-    s_.plan.generate_timeout = absl::Seconds(10);
-    s_.plan.score_timeout = absl::Seconds(5);
-  }
-
-  std::vector<Action> Send(decltype(Event::body) body) {
-    std::vector<Action> actions = Step(s_, Event{now_, std::move(body)});
-    for (const Action& action : actions) log_.push_back(action);
-    return actions;
-  }
-  template <typename T>
-  std::vector<T> All() const {
-    std::vector<T> out;
-    for (const Action& action : log_) {
-      if (const T* found = std::get_if<T>(&action)) out.push_back(*found);
-    }
-    return out;
-  }
-  template <typename T>
-  std::vector<T> TakeAll() {
-    std::vector<T> out = All<T>();
-    std::erase_if(log_, [](const Action& action) { return std::holds_alternative<T>(action); });
-    return out;
-  }
-  static PolicyRef Ref(PolicyVersion version) {
-    return {"job", version, "hash" + std::to_string(version), "src"};
-  }
-
-  // Answers the learner's call under way.
-  void AnswerLearner(TrainerState state = {}, const std::string& expected = "") {
-    ASSERT_TRUE(s_.learner.busy.has_value());
-    LearnerDone done;
-    done.call = *s_.learner.busy;
-    done.state = std::move(state);
-    done.policy = Ref(s_.learner.op == LearnerOp::kPublishFirst ? 0 : s_.learner.op_version);
-    done.expected_hash = expected;
-    Send(done);
-  }
-  void FailLearner(absl::Status status) {
-    LearnerDone done;
-    done.call = *s_.learner.busy;
-    done.status = std::move(status);
-    Send(done);
-  }
-  void LoadAll() {
-    for (const StartLoad& load : TakeAll<StartLoad>()) {
-      Send(PolicyLoaded{load.worker, load.epoch, load.policy.version, absl::OkStatus()});
-    }
-  }
-  // To version 0 served by one rollout worker, with one reward worker.
-  void Begin() {
-    Send(LearnerUp{"learner", 1});
-    AnswerLearner();
-    AnswerLearner();
-    ASSERT_EQ(s_.version, 0);
-    Send(RolloutUp{"r0", 2});
-    Send(RewardUp{"reward", 3});
-    LoadAll();
-  }
-  void Generate(const StartGenerate& start, PolicyVersion version) {
-    for (uint32_t index : start.indices) Send(SampleArrived{start.attempt, index, version});
-    Send(GenerateEnded{start.attempt, absl::OkStatus()});
-  }
-  void ScoreAll(Judgement judgement = Judgement::kReward) {
-    for (const StartScore& score : TakeAll<StartScore>()) {
-      ScoreEnded ended{score.call, absl::OkStatus(), {}};
-      for (const SampleRef& ref : score.items)
-        ended.verdicts.push_back({judgement, static_cast<double>(ref.index)});
-      Send(ended);
-    }
-  }
-  void CompleteAll(PolicyVersion version) {
-    for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, version);
-    ScoreAll();
-  }
-
-  SchedulerState s_;
-  absl::Time now_ = absl::UnixEpoch() + absl::Hours(1);
-  std::vector<Action> log_;
-};
 
 TEST_F(SchedulerTest, IssuesOnlyWhatFindsAPlaceInABatchInTime) {
   Begin();
@@ -511,6 +424,59 @@ TEST_F(SchedulerTest, EndsTheJobWhenTheRewardCannotBeHad) {
   Send(ScoreEnded{scores[0].call, absl::FailedPreconditionError("no sandbox: get one"), {}});
   EXPECT_EQ(s_.end, JobEnd::kFailed);
   EXPECT_NE(s_.error.find("no sandbox: get one"), std::string::npos) << s_.error;
+}
+
+TEST_F(SchedulerTest, CancelKeepsWhatWasGivenUpApart) {
+  s_.plan.group_size = 3;
+  s_.plan.max_attempts = 1;
+  Begin();
+  const StartGenerate start = TakeAll<StartGenerate>()[0];
+  Send(SampleArrived{start.attempt, 0, 0});
+  Send(GenerateEnded{start.attempt, absl::InternalError("broken")});
+  ASSERT_EQ(s_.groups.at(start.group).lost.size(), 2u);
+  Send(CancelEvent{});
+  EXPECT_EQ(All<SettleSample>().size(), 2u);
+  for (const SettleSample& settle : All<SettleSample>()) EXPECT_EQ(settle.column, LedgerColumn::kQuarantined);
+}
+
+// Groups of an earlier train_by that are not complete would not all find a place later: the batch waits.
+TEST_F(SchedulerTest, DoesNotCloseOverMoreStragglersThanLaterBatchesHavePlacesFor) {
+  s_.plan.max_versions = 2;
+  s_.plan.drop_on_deadline = false;
+  Begin();
+  auto old = TakeAll<StartGenerate>();  // draws 0 to 5, to be trained on by 2
+  ASSERT_EQ(old.size(), 6u);
+  for (int i : {4, 5}) Generate(old[i], 0);
+  JudgeAll();
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  AnswerLearner();
+  ASSERT_EQ(s_.version, 1);
+  LoadAll();
+  for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, 1);  // by 3
+  JudgeAll();
+  while (s_.learner.busy && s_.learner.op == LearnerOp::kAddGroups) AnswerLearner();
+  EXPECT_EQ(All<RecordBatch>().size(), 1u) << "four are left for the two places at version 2";
+  for (int i : {0, 1, 2, 3}) Generate(old[i], 0);
+  JudgeAll();
+  for (int i = 0; i < 100 && s_.version < 3; ++i) AnswerLearner();
+  ASSERT_GE(All<RecordBatch>().size(), 3u);
+  EXPECT_EQ(All<RecordBatch>()[1].draws, (std::vector<Draw>{0, 1}));
+  EXPECT_EQ(All<RecordBatch>()[2].draws, (std::vector<Draw>{2, 3}));
+  EXPECT_TRUE(All<DropGroup>().empty());
+}
+
+TEST_F(SchedulerTest, AsksAgainForALoadThatIsNeverAnswered) {
+  Begin();
+  Send(RolloutUp{"r1", 7});
+  ASSERT_EQ(TakeAll<StartLoad>().size(), 1u);
+  now_ += s_.plan.load_timeout + absl::Seconds(1);
+  Send(TickEvent{});
+  EXPECT_TRUE(All<StartLoad>().empty()) << "the call is given a little longer to say so itself";
+  now_ += absl::Seconds(2);
+  Send(TickEvent{});
+  now_ += absl::Seconds(10);
+  Send(TickEvent{});
+  EXPECT_EQ(All<StartLoad>().size(), 1u);
 }
 
 TEST_F(SchedulerTest, NeverExceedsTheBoundWhateverTheOrder) {

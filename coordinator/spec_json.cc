@@ -139,6 +139,7 @@ template <typename Io, typename T>
 void VisitSpec(Io& io, T& spec) {
   io("name", spec.name);
   io("seed", spec.seed);
+  io("deterministic", spec.deterministic);
   io("stop_steps", spec.stop_steps);
   io.Object("model", spec.model, [](auto& v, auto& m) {
     v("path", m.path);

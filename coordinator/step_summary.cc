@@ -75,7 +75,7 @@ void EvaluationSummary::Add(const Group& group) {
     if (!sample.verdict.HasReward()) continue;
     const bool correct = sample.verdict.kind == VerdictKind::kCorrect;
     ++rewarded_;
-    reward_ += sample.verdict.value;
+    rewards_[group.draw] += sample.verdict.value;
     correct_ += correct;
     if (kind == group.prompt.fields.end()) continue;
     kinds_[kind->second].first += correct;
@@ -88,7 +88,9 @@ EvaluationView EvaluationSummary::Finish(PolicyVersion version) const {
   out.step = out.version = version;
   out.samples = rewarded_;
   if (rewarded_ > 0) {
-    out.reward = reward_ / static_cast<double>(rewarded_);
+    double sum = 0;
+    for (const auto& [draw, reward] : rewards_) sum += reward;
+    out.reward = sum / static_cast<double>(rewarded_);
     out.accuracy = static_cast<double>(correct_) / static_cast<double>(rewarded_);
   }
   if (completions_ > 0) out.mean_tokens = static_cast<double>(tokens_) / static_cast<double>(completions_);

@@ -27,6 +27,7 @@ GroupSummary SummariseGroup(const Group& group);
 std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
                                              PolicyVersion version_before, int64_t filtered = 0);
 
+// The result does not depend on the order of the groups.
 class EvaluationSummary {
  public:
   void Add(const Group& group);
@@ -34,7 +35,7 @@ class EvaluationSummary {
 
  private:
   int64_t completions_ = 0, tokens_ = 0, rewarded_ = 0, correct_ = 0;
-  double reward_ = 0;
+  std::map<Draw, double> rewards_;                            // sums of the groups
   std::map<std::string, std::pair<int64_t, int64_t>> kinds_;  // kind -> correct, samples with a reward
 };
 

@@ -72,6 +72,19 @@ void CheckStages(const JobSpec& spec, Rules& rules) {
   rules.InRange(static_cast<double>(spec.stop_steps), 1, 1e9, "stop.steps");
 }
 
+// What would make a batch depend on who was fast.
+void CheckDeterministic(const JobSpec& spec, Rules& rules) {
+  if (!spec.deterministic) return;
+  rules.Require(!spec.grpo.filter_ties, "algorithm.grpo.filter_ties",
+                "drops groups, and deterministic: true drops none; leave one of them out");
+  rules.Require(
+      spec.staleness.on_deadline == OnDeadline::kWait, "staleness.on_deadline",
+      "DROP drops groups for their age, and deterministic: true drops none; use WAIT or leave it out");
+  rules.Require(spec.staleness.on_new_version == SwapMode::kFinish, "staleness.on_new_version",
+                "CONTINUE mixes versions in a completion, and deterministic: true fixes them; use FINISH or "
+                "leave it out");
+}
+
 }  // namespace
 
 absl::Status Validate(const JobSpec& spec) {
@@ -93,6 +106,7 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.batch.micro_batch_tokens, 1, 1 << 26, "batch.micro_batch_tokens");
   rules.InRange(spec.staleness.max_versions, 0, 1000, "staleness.max_versions");
   CheckStages(spec, rules);
+  CheckDeterministic(spec, rules);
   rules.InRange(spec.timeout.generate_seconds, 0.01, 86400, "timeout.generate_seconds");
   rules.InRange(spec.timeout.score_seconds, 0.01, 86400, "timeout.score_seconds");
   rules.InRange(spec.timeout.train_seconds, 0.01, 86400, "timeout.train_seconds");

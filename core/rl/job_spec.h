@@ -168,6 +168,7 @@ struct TimeoutSpec {
 struct JobSpec {
   std::string name;
   uint64_t seed = 0;
+  bool deterministic = false;  // batches and versions fixed by the draws; needs OnDeadline::kWait
   ModelSpec model;
   PromptsSpec prompts;
   SamplingSpec sampling;

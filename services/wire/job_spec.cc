@@ -133,11 +133,13 @@ absl::Status ReadOnNewVersion(v1::StalenessSpec::OnNewVersion proto, SwapMode& o
   }
 }
 
-absl::Status ReadStaleness(const v1::StalenessSpec& proto, StalenessSpec& out) {
+absl::Status ReadStaleness(const v1::StalenessSpec& proto, bool deterministic, StalenessSpec& out) {
   if (proto.has_max_versions()) out.max_versions = proto.max_versions();
   SLUICE_RETURN_IF_ERROR(ReadOnNewVersion(proto.on_new_version(), out.on_new_version));
   switch (proto.on_deadline()) {
     case v1::StalenessSpec::ON_DEADLINE_UNSPECIFIED:
+      out.on_deadline = deterministic ? OnDeadline::kWait : OnDeadline::kDrop;
+      return absl::OkStatus();
     case v1::StalenessSpec::DROP:
       out.on_deadline = OnDeadline::kDrop;
       return absl::OkStatus();
@@ -278,6 +280,7 @@ v1::JobSpec ToProto(const JobSpec& spec) {
   v1::JobSpec out;
   out.set_name(spec.name);
   out.set_seed(spec.seed);
+  out.set_deterministic(spec.deterministic);
   out.mutable_model()->set_path(spec.model.path);
   out.mutable_model()->set_dtype(spec.model.dtype == ModelDtype::kF32 ? v1::ModelSpec::F32
                                                                       : v1::ModelSpec::BF16);
@@ -305,6 +308,7 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
   JobSpec out;
   out.name = proto.name();
   out.seed = proto.seed();
+  out.deterministic = proto.deterministic();
   SLUICE_RETURN_IF_ERROR(ReadModel(proto.model(), out.model));
   SLUICE_RETURN_IF_ERROR(ReadPrompts(proto.prompts(), out.prompts));
   ReadSampling(proto.sampling(), out.sampling);
@@ -316,7 +320,7 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
   SLUICE_RETURN_IF_ERROR(ReadOptimizer(proto.optimizer(), out.optimizer));
   SetUnlessZero(proto.batch().groups_per_step(), out.batch.groups_per_step);
   SetUnlessZero(proto.batch().micro_batch_tokens(), out.batch.micro_batch_tokens);
-  SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.staleness));
+  SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.deterministic, out.staleness));
   ReadStages(proto, out);
   SLUICE_RETURN_IF_ERROR(CheckWhole(proto, out));
   SLUICE_RETURN_IF_ERROR(Validate(out));

@@ -56,6 +56,15 @@ TEST(JobSpecProto, FillsInTheDefaultsOfOptionalStages) {
   EXPECT_EQ(spec.warm_start.warmup_steps, 10);
 }
 
+TEST(JobSpecProto, DeterministicJobsWaitForTheirGroups) {
+  const v1::JobSpec proto = Parse(std::string(kMinimal) + "deterministic: true");
+  const JobSpec spec = *FromProto(proto);
+  EXPECT_TRUE(spec.deterministic);
+  EXPECT_EQ(spec.staleness.on_deadline, OnDeadline::kWait);
+  EXPECT_TRUE(ToProto(spec).deterministic());
+  EXPECT_EQ(FromProto(ToProto(spec))->staleness.on_deadline, OnDeadline::kWait);
+}
+
 TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
   const v1::JobSpec proto = Parse(R"(
     name: "j" seed: 18446744073709551615 model { path: "m" dtype: F32 }
@@ -112,6 +121,9 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"warm_start { file: \"w\" steps: 5 warmup_steps: -1 }", "warm_start.warmup_steps"},
       {"reward { component { name: \"b\" math { mode: PAIR } } }", "reward.component[1].math.mode"},
       {"timeout { score_seconds: -1 }", "timeout.score_seconds"},
+      {"deterministic: true algorithm { grpo { filter_ties: true } }", "algorithm.grpo.filter_ties"},
+      {"deterministic: true staleness { on_deadline: DROP }", "staleness.on_deadline"},
+      {"deterministic: true staleness { on_new_version: CONTINUE }", "staleness.on_new_version"},
       {"reward { component { name: \"answer\" math {} } }", "reward.component[1].name"},
   };
   for (const auto& [text, field] : cases) {

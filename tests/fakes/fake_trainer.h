@@ -69,6 +69,13 @@ class FakeTrainer final : public Trainer {
     absl::MutexLock lock(&mu_);
     return steps_;
   }
+  // The manifests' hashes: each is a function of the one before and of all that was trained on.
+  std::map<PolicyVersion, std::string> manifests() const {
+    absl::MutexLock lock(&mu_);
+    std::map<PolicyVersion, std::string> out;
+    for (const auto& [version, result] : results_) out[version] = result.policy.manifest_hash;
+    return out;
+  }
   int opens() const {
     absl::MutexLock lock(&mu_);
     return opens_;
@@ -120,7 +127,7 @@ class FakeTrainer final : public Trainer {
     absl::MutexLock lock(&mu_);
     if (absl::Status status = CheckOpen(job); !status.ok()) return status;
     if (results_.count(0) == 0) {
-      results_[0].policy = PolicyRef{job, 0, Sha256Hex(absl::StrCat(job, warm_steps_, salt_)), "fake"};
+      results_[0].policy = PolicyRef{job, 0, Sha256Hex(absl::StrCat("first", warm_steps_, salt_)), "fake"};
       MakeCheckpoint();
     }
     return results_.at(0).policy;

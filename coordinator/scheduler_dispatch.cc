@@ -1,0 +1,211 @@
+// Who samples what at which version, and who judges it.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/scheduler_step.h"
+
+namespace sluice {
+
+PolicyVersion BatchOf(const JobPlan& plan, Draw draw) {
+  return static_cast<PolicyVersion>(draw) / plan.groups_per_step;
+}
+
+PolicyVersion SampledAt(const JobPlan& plan, Draw draw) {
+  return std::max<PolicyVersion>(0, BatchOf(plan, draw) - plan.max_versions);
+}
+
+void AddManifest(SchedulerState& state, PolicyVersion version, const std::string& hash) {
+  state.manifests[version] = hash;
+  const PolicyVersion newest = state.manifests.rbegin()->first;
+  while (state.manifests.begin()->first < newest - state.plan.max_versions - 1)
+    state.manifests.erase(state.manifests.begin());
+}
+
+// The versions that a sample of the group may be sampled at.
+SchedulerStep::Versions SchedulerStep::VersionsOf(const GroupKey& key, const GroupState& group) const {
+  if (key.evaluation) return {s_.evaluation->version, s_.evaluation->version};
+  if (s_.plan.deterministic) return {SampledAt(s_.plan, key.draw), SampledAt(s_.plan, key.draw)};
+  return {group.train_by - s_.plan.max_versions, s_.version};
+}
+
+int64_t SchedulerStep::Outstanding() const {
+  return std::count_if(s_.groups.begin(), s_.groups.end(), [](const auto& g) { return !g.first.evaluation; });
+}
+
+std::string SchedulerStep::PickRollout(const Versions& versions) const {
+  if (static_cast<int64_t>(s_.attempts.size()) >= s_.plan.groups_in_flight) return "";
+  const std::pair<const std::string, WorkerState>* best = nullptr;
+  for (const auto& entry : s_.rollout) {
+    const WorkerState& worker = entry.second;
+    if (!worker.alive || worker.version == kNoPolicyVersion || now_ < worker.not_before) continue;
+    if (worker.version < versions.min || worker.version > versions.max) continue;
+    if (worker.in_flight >= s_.plan.groups_per_worker) continue;
+    if (best == nullptr || worker.in_flight < best->second.in_flight) best = &entry;
+  }
+  return best == nullptr ? "" : best->first;
+}
+
+bool SchedulerStep::StartAttempt(const GroupKey& key, const Versions& versions) {
+  const std::string name = PickRollout(versions);
+  if (name.empty()) return false;
+  GroupState& group = s_.groups.at(key);
+  StartGenerate start;
+  start.attempt = s_.next_id++;
+  start.worker = name;
+  start.group = key;
+  start.number = group.attempts++;
+  start.deadline = now_ + s_.plan.generate_timeout;
+  for (uint32_t i = 0; i < group.samples.size(); ++i) {
+    if (group.samples[i].status != SampleStatus::kPending) continue;
+    group.samples[i].status = SampleStatus::kGenerating;
+    start.indices.push_back(i);
+  }
+  ++s_.rollout.at(name).in_flight;
+  s_.attempts[start.attempt] =
+      AttemptState{.group = key,
+                   .indices = std::set<uint32_t>(start.indices.begin(), start.indices.end()),
+                   .worker = name,
+                   .deadline = start.deadline};
+  Do(std::move(start));
+  return true;
+}
+
+void SchedulerStep::Dispatch() {
+  if (!s_.paused && s_.version >= 0) {
+    DispatchPending();
+    if (s_.admit) DispatchNew();
+  }
+  DispatchScores();
+}
+
+void SchedulerStep::DispatchNew() {
+  if (s_.plan.deterministic) DispatchFixedDraws();
+  if (s_.evaluation) {
+    DispatchEvaluation();
+  } else if (!s_.plan.deterministic && !evaluation_due()) {
+    DispatchNewGroups();
+  }
+}
+
+// Samples that were issued and have no attempt: those that matter soonest first.
+void SchedulerStep::DispatchPending() {
+  std::vector<std::pair<PolicyVersion, GroupKey>> pending;
+  for (const auto& [key, group] : s_.groups) {
+    const bool waits = std::any_of(group.samples.begin(), group.samples.end(), [](const SampleSlot& slot) {
+      return slot.status == SampleStatus::kPending;
+    });
+    if (waits) pending.emplace_back(group.train_by, key);
+  }
+  std::sort(pending.begin(), pending.end());
+  for (const auto& [train_by, key] : pending) StartAttempt(key, VersionsOf(key, s_.groups.at(key)));
+}
+
+void SchedulerStep::DispatchEvaluation() {
+  const Versions versions = {s_.evaluation->version, s_.evaluation->version};
+  while (s_.evaluation->started < s_.plan.evaluation_prompts) {
+    if (PickRollout(versions).empty()) return;
+    const GroupKey key{true, static_cast<Draw>(s_.evaluation->started++)};
+    s_.groups[key].samples.resize(static_cast<size_t>(s_.plan.evaluation_samples));
+    StartAttempt(key, versions);
+  }
+}
+
+void SchedulerStep::Issue(PolicyVersion train_by, const Versions& versions) {
+  const GroupKey key{false, s_.next_draw++};
+  GroupState& group = s_.groups[key];
+  group.samples.resize(static_cast<size_t>(s_.plan.group_size));
+  group.train_by = train_by;
+  Do(IssueGroup{key.draw, train_by, s_.plan.group_size});
+  StartAttempt(key, versions);
+}
+
+void SchedulerStep::DispatchNewGroups() {
+  while (true) {
+    const int64_t outstanding = Outstanding();
+    if (outstanding >= s_.plan.groups_per_step * (s_.plan.stop_steps - s_.version)) return;
+    // The oldest version at which a new group still finds a place in a batch in time:
+    // outstanding < groups_per_step * (w + max_versions - v + 1).
+    const PolicyVersion oldest = outstanding / s_.plan.groups_per_step + s_.version - s_.plan.max_versions;
+    if (oldest > s_.version) return;
+    const std::string name = PickRollout({oldest, s_.version});
+    if (name.empty()) return;
+    Issue(s_.rollout.at(name).version + s_.plan.max_versions, {oldest, s_.version});
+  }
+}
+
+// Of a deterministic job. While an evaluation is due or runs, only draws of older versions.
+void SchedulerStep::DispatchFixedDraws() {
+  const PolicyVersion newest = evaluating() ? s_.version - 1 : s_.version;
+  while (BatchOf(s_.plan, s_.next_draw) < s_.plan.stop_steps) {
+    const PolicyVersion version = SampledAt(s_.plan, s_.next_draw);
+    if (version > newest || PickRollout({version, version}).empty()) return;
+    Issue(BatchOf(s_.plan, s_.next_draw), {version, version});
+  }
+}
+
+void SchedulerStep::DispatchScores() {
+  while (!s_.to_score.empty()) {
+    std::pair<const std::string, WorkerState>* best = nullptr;
+    for (auto& entry : s_.reward) {
+      const WorkerState& worker = entry.second;
+      if (!worker.alive || now_ < worker.not_before || worker.in_flight >= s_.plan.score_calls_per_worker)
+        continue;
+      if (best == nullptr || worker.in_flight < best->second.in_flight) best = &entry;
+    }
+    if (best == nullptr) return;
+    StartScore start;
+    while (!s_.to_score.empty() && static_cast<int32_t>(start.items.size()) < s_.plan.items_per_score_call) {
+      const SampleRef ref = s_.to_score.front();
+      s_.to_score.pop_front();
+      s_.groups.at(ref.group).samples[ref.index].status = SampleStatus::kScoring;
+      start.items.push_back(ref);
+    }
+    start.call = s_.next_id++;
+    start.worker = best->first;
+    start.deadline = now_ + s_.plan.score_timeout;
+    ++best->second.in_flight;
+    s_.score_calls[start.call] = ScoreCallState{start.items, best->first, start.deadline};
+    Do(std::move(start));
+  }
+}
+
+void SchedulerStep::FindCompleteBelow() {
+  const auto committed = static_cast<Draw>(std::max<PolicyVersion>(0, s_.version) * s_.plan.groups_per_step);
+  s_.complete_below = std::max(s_.complete_below, committed);
+  for (; s_.complete_below < s_.next_draw; ++s_.complete_below) {
+    const auto group = s_.groups.find(GroupKey{false, s_.complete_below});
+    if (group != s_.groups.end() && !group->second.ready) return;
+  }
+}
+
+// What every worker is to serve now; kNoPolicyVersion: nothing is wanted that is published.
+PolicyVersion SchedulerStep::WantedVersion() const {
+  if (!s_.plan.deterministic) return s_.version;
+  PolicyVersion wanted = std::numeric_limits<PolicyVersion>::max();
+  if (BatchOf(s_.plan, s_.complete_below) < s_.plan.stop_steps)
+    wanted = SampledAt(s_.plan, s_.complete_below);
+  if (evaluating()) wanted = std::min(wanted, s_.version);
+  return wanted <= s_.version ? wanted : kNoPolicyVersion;
+}
+
+PolicyRef SchedulerStep::RefOf(PolicyVersion version) const {
+  if (version == s_.version) return s_.policy;
+  return {s_.policy.job, version, s_.manifests.at(version), s_.policy.source};
+}
+
+// Once the learner can give it out.
+void SchedulerStep::LoadPolicies() {
+  if (s_.version < 0) return;
+  const PolicyVersion wanted = WantedVersion();
+  if (wanted == kNoPolicyVersion || !s_.learner.open || s_.learner.version < wanted) return;
+  for (auto& [name, worker] : s_.rollout) {
+    if (!worker.alive || worker.loading != kNoPolicyVersion || worker.version >= wanted) continue;
+    if (now_ < worker.not_before) continue;
+    worker.loading = wanted;
+    worker.load_deadline = now_ + s_.plan.load_timeout;
+    Do(StartLoad{name, worker.epoch, RefOf(wanted), worker.load_deadline});
+  }
+}
+
+}  // namespace sluice

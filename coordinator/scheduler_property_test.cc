@@ -1,0 +1,108 @@
+// Random orders of events from seeds: what must hold after each, and that a job ends when the faults do.
+#include "coordinator/scheduler.h"
+#include "coordinator/testing_world.h"
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+JobPlan SmallPlan(bool deterministic, int64_t bound) {
+  JobPlan plan;
+  plan.groups_per_step = 2;
+  plan.group_size = 3;
+  plan.max_versions = bound;
+  plan.stop_steps = 6;
+  plan.deterministic = deterministic;
+  plan.drop_on_deadline = !deterministic;
+  plan.generate_timeout = absl::Seconds(20);
+  plan.score_timeout = absl::Seconds(10);
+  plan.load_timeout = absl::Seconds(20);
+  return plan;
+}
+
+// The plan and the faults that a seed stands for.
+struct Case {
+  JobPlan plan;
+  Faults faults;
+  int events = 0, rollouts = 1;
+};
+
+Case CaseOf(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
+  Case out;
+  out.plan = SmallPlan(below(2) == 0, below(4));
+  if (below(2) == 0) {
+    out.plan.evaluation_every = 1 + below(3);
+    out.plan.evaluation_prompts = 1 + below(3);
+    out.plan.evaluation_samples = 1 + below(2);
+  }
+  if (below(4) == 0) out.plan.filter_ties = !out.plan.deterministic;
+  if (below(4) == 0) out.plan.groups_per_worker = 1;
+  out.faults = {.kill = below(8),
+                .coordinator_restart = below(4),
+                .lose = below(10),
+                .repeat = below(10),
+                .fail = below(20),
+                .pause = below(3),
+                .clock = below(10),
+                .cancel = below(8) == 0 ? 1 : 0};
+  out.events = 50 + below(400);
+  out.rollouts = 1 + below(3);
+  return out;
+}
+
+std::string UndisturbedWeights(const JobPlan& plan) {
+  SimulatedWorld world(plan, 1);
+  EXPECT_LT(world.PlayOut(1000), 1000);
+  EXPECT_EQ(world.state().end, JobEnd::kSucceeded);
+  return world.weights();
+}
+
+void PlaySeed(uint64_t seed) {
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  const Case c = CaseOf(seed);
+  SimulatedWorld world(c.plan, seed, c.rollouts);
+  for (int i = 0; i < c.events && !testing::Test::HasFailure(); ++i) world.Play(c.faults);
+  EXPECT_LT(world.PlayOut(600), 600) << WaitingFor(world.state()) << ", version " << world.state().version;
+  const bool cancelled = world.state().end == JobEnd::kCancelled;
+  EXPECT_TRUE(cancelled || world.state().end == JobEnd::kSucceeded) << world.state().error;
+  if (!c.plan.deterministic || cancelled) return;
+  EXPECT_EQ(world.weights(), UndisturbedWeights(c.plan));
+}
+
+TEST(SchedulerProperty, HoldsForRandomOrdersAndEndsWhenTheFaultsDo) {
+  for (uint64_t seed = 1; seed <= 3000 && !HasFailure(); ++seed) PlaySeed(seed);
+}
+
+// The coordinator restarts after every single event; the deterministic job comes out the same.
+TEST(SchedulerProperty, ComesOutTheSameWhereverTheCoordinatorRestarts) {
+  for (int64_t bound = 0; bound <= 3; ++bound) {
+    JobPlan plan = SmallPlan(true, bound);
+    plan.evaluation_every = 2;
+    plan.evaluation_prompts = 2;
+    const std::string weights = UndisturbedWeights(plan);
+    for (int events = 0; events < 250 && !HasFailure(); ++events) {
+      SCOPED_TRACE(absl::StrCat("bound ", bound, ", after event ", events));
+      SimulatedWorld world(plan, 7);
+      for (int i = 0; i < events; ++i) world.Play({});
+      world.RestartCoordinator();
+      EXPECT_LT(world.PlayOut(600), 600) << WaitingFor(world.state());
+      EXPECT_EQ(world.weights(), weights);
+    }
+  }
+}
+
+TEST(SchedulerProperty, DependsOnTheJobAloneNotOnTheFleet) {
+  for (int64_t bound = 0; bound <= 3; ++bound) {
+    const JobPlan plan = SmallPlan(true, bound);
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      SimulatedWorld world(plan, seed, 1 + static_cast<int>(seed % 5));
+      EXPECT_LT(world.PlayOut(600), 600);
+      EXPECT_EQ(world.weights(), UndisturbedWeights(plan));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sluice

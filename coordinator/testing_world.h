@@ -1,0 +1,578 @@
+// The world around a scheduler, simulated: a store that keeps what is written and refuses what cannot be, and
+// a fleet that answers in any order, twice, late, wrongly or not at all, and dies. For tests that play events
+// from a seed.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/scheduler.h"
+#include "gtest/gtest.h"
+
+namespace sluice {
+
+// What a coordinator's store holds of a job, and the state that a restart makes of it.
+class SimulatedStore {
+ public:
+  struct StoredGroup {
+    PolicyVersion train_by = 0;
+    bool complete = false;
+    std::vector<LedgerColumn> columns;  // by index
+  };
+  struct StoredBatch {
+    std::vector<Draw> draws;
+    bool committed = false;
+    std::string hash;
+  };
+
+  explicit SimulatedStore(JobPlan plan) : plan_(plan) {}
+
+  void Write(const IssueGroup& a) {
+    EXPECT_EQ(a.draw, next_draw_) << "draws are never used again";
+    next_draw_ = a.draw + 1;
+    groups_[a.draw] = {a.train_by, false,
+                       std::vector<LedgerColumn>(static_cast<size_t>(a.samples), LedgerColumn::kInFlight)};
+    issued_ += a.samples;
+  }
+  void Write(const GroupComplete& a) {
+    if (a.group.evaluation) return;
+    EXPECT_FALSE(groups_.at(a.group.draw).complete) << "draw " << a.group.draw << " completed twice";
+    groups_.at(a.group.draw).complete = true;
+  }
+  void Write(const SettleSample& a) {
+    ASSERT_FALSE(a.sample.group.evaluation);
+    Move(a.sample.group.draw, a.sample.index, a.column);
+  }
+  void Write(const DropGroup& a) {
+    for (uint32_t i = 0; i < groups_.at(a.draw).columns.size(); ++i) {
+      if (groups_.at(a.draw).columns[i] == LedgerColumn::kInFlight) Move(a.draw, i, a.column);
+    }
+  }
+  void Write(const RecordBatch& a) {
+    EXPECT_EQ(batches_.count(a.version), 0u) << "the batch of " << a.version << " is recorded twice";
+    EXPECT_EQ(a.version, version_ + 1);
+    EXPECT_EQ(static_cast<int64_t>(a.draws.size()), plan_.groups_per_step);
+    for (Draw draw : a.draws) {
+      EXPECT_TRUE(batched_.insert(draw).second) << "draw " << draw << " is in two batches";
+      EXPECT_TRUE(groups_.at(draw).complete) << "draw " << draw;
+    }
+    batches_[a.version].draws = a.draws;
+  }
+  void Write(const CommitVersion& a) {
+    EXPECT_EQ(a.policy.version, version_ + 1);
+    StoredBatch& batch = batches_[a.policy.version];
+    EXPECT_EQ(batch.draws, a.draws);
+    batch.committed = true;
+    batch.hash = a.policy.manifest_hash;
+    for (Draw draw : a.draws) {
+      for (uint32_t i = 0; i < groups_.at(draw).columns.size(); ++i) {
+        if (groups_.at(draw).columns[i] == LedgerColumn::kInFlight) Move(draw, i, LedgerColumn::kTrained);
+      }
+    }
+    version_ = a.policy.version;
+    policy_ = a.policy;
+  }
+  void Write(const FinishEvaluation& a) {
+    EXPECT_GT(a.version, evaluated_) << "evaluated twice";
+    EXPECT_EQ(a.version, version_) << "evaluated late";
+    evaluated_ = a.version;
+  }
+  template <typename Other>
+  void Write(const Other&) {}
+  // The job's row, which is written with every event.
+  void WriteRow(const SchedulerState& state) {
+    paused_ = state.paused;
+    end_ = state.end;
+    checkpointed_ = state.checkpointed;
+    policy_.source = state.policy.source;
+  }
+
+  SchedulerState Restore() const {
+    SchedulerState state;
+    state.plan = plan_;
+    state.paused = paused_;
+    state.end = end_;
+    state.version = version_;
+    state.policy = policy_;
+    state.checkpointed = checkpointed_;
+    state.next_draw = next_draw_;
+    state.evaluated_step = evaluated_;
+    for (const auto& [version, batch] : batches_) {
+      if (batch.committed && version >= version_ - plan_.max_versions)
+        AddManifest(state, version, batch.hash);
+    }
+    for (const auto& [draw, stored] : groups_) {
+      const bool open = std::count(stored.columns.begin(), stored.columns.end(), LedgerColumn::kInFlight) > 0;
+      const bool emptied = plan_.deterministic && BatchOf(plan_, draw) >= std::max<int64_t>(0, version_);
+      if (!open && !emptied) continue;
+      GroupState& group = state.groups[GroupKey{false, draw}];
+      group.train_by = stored.train_by;
+      group.ready = stored.complete;
+      for (LedgerColumn column : stored.columns) {
+        group.samples.push_back({.status = column != LedgerColumn::kInFlight ? SampleStatus::kGone
+                                           : stored.complete                 ? SampleStatus::kScored
+                                                                             : SampleStatus::kPending});
+      }
+    }
+    const auto batch = batches_.find(version_ + 1);
+    if (batch != batches_.end()) state.batch = batch->second.draws;
+    return state;
+  }
+
+  const std::map<PolicyVersion, StoredBatch>& batches() const { return batches_; }
+  const std::map<Draw, StoredGroup>& groups() const { return groups_; }
+  Ledger ledger() const {
+    Ledger out;
+    out.issued = issued_;
+    for (const auto& [draw, group] : groups_) {
+      for (LedgerColumn column : group.columns) ++out[column];
+    }
+    return out;
+  }
+
+ private:
+  void Move(Draw draw, uint32_t index, LedgerColumn to) {
+    LedgerColumn& column = groups_.at(draw).columns[index];
+    EXPECT_EQ(column, LedgerColumn::kInFlight) << "sample " << draw << "/" << index << " is settled twice";
+    column = to;
+  }
+
+  const JobPlan plan_;
+  bool paused_ = false;
+  JobEnd end_ = JobEnd::kNone;
+  PolicyVersion version_ = kNoPolicyVersion, checkpointed_ = kNoPolicyVersion;
+  int64_t evaluated_ = -1, issued_ = 0;
+  PolicyRef policy_;
+  Draw next_draw_ = 0;
+  std::map<Draw, StoredGroup> groups_;
+  std::map<PolicyVersion, StoredBatch> batches_;
+  std::set<Draw> batched_;
+};
+
+// How often what goes wrong, per hundred choices.
+struct Faults {
+  int kill = 0, coordinator_restart = 0, lose = 0, repeat = 0, fail = 0, pause = 0, clock = 0, cancel = 0;
+};
+
+class SimulatedWorld {
+ public:
+  SimulatedWorld(JobPlan plan, uint64_t seed, int rollouts = 2)
+      : plan_(plan), store_(plan), random_(seed), state_(store_.Restore()) {
+    for (int i = 0; i < rollouts; ++i) rollouts_[absl::StrCat("r", i)];
+    rewards_["s0"];
+    learner_.process.up = false;
+    for (auto& [name, worker] : rollouts_) Revive(worker.process);
+    for (auto& [name, process] : rewards_) Revive(process);
+    Revive(learner_.process);
+    Introduce();
+  }
+
+  const SchedulerState& state() const { return state_; }
+  const SimulatedStore& store() const { return store_; }
+  // Of the last version: a function of all that was trained on.
+  std::string weights() const { return learner_.made.empty() ? "" : learner_.made.rbegin()->second; }
+
+  // One thing happens: an answer arrives, or something goes wrong.
+  void Play(const Faults& faults) {
+    const auto chance = [&](int percent) { return Below(100) < static_cast<uint64_t>(percent); };
+    if (chance(faults.kill)) return Kill();
+    if (chance(faults.coordinator_restart)) return RestartCoordinator();
+    if (chance(faults.pause)) return Below(2) == 0 ? Send(PauseEvent{}) : Send(ResumeEvent{});
+    if (chance(faults.cancel)) return Send(CancelEvent{});
+    if (chance(faults.clock)) now_ += absl::Seconds(static_cast<int64_t>(Below(40)) - 5);
+    if (Below(8) == 0 || calls_.empty()) return Pass();
+    Answer(Below(calls_.size()), faults);
+  }
+
+  // All goes well from now on: whoever was killed comes back, everything that waits is answered. Returns the
+  // rounds until the job ended.
+  int PlayOut(int rounds) {
+    for (int round = 0; round < rounds; ++round) {
+      if (state_.end != JobEnd::kNone) return round;
+      for (auto& [name, worker] : rollouts_) ComeBack(worker.process, RolloutUp{name}, worker);
+      for (auto& [name, process] : rewards_) ComeBack(process, RewardUp{name}, process);
+      ComeBack(learner_.process, LearnerUp{"learner"}, learner_);
+      if (state_.paused) Send(ResumeEvent{});
+      for (size_t n = 4 * calls_.size(); n > 0 && !calls_.empty(); --n) Answer(Below(calls_.size()), {});
+      Pass();
+    }
+    return rounds;
+  }
+
+  void RestartCoordinator() {
+    // Calls under way may still have their effect on the learner; nobody hears of it.
+    for (const Call& call : calls_) {
+      if (const auto* start = std::get_if<StartLearner>(&call.start); start != nullptr && Below(2) == 0)
+        (void)Execute(*start);
+    }
+    calls_.clear();
+    told_.clear();
+    state_ = store_.Restore();
+    Introduce();
+  }
+
+ private:
+  // A process of the fleet.
+  struct Process {
+    bool up = false;
+    uint64_t epoch = 0;  // of its lease; 0: the coordinator does not know it
+  };
+  struct Rollout {
+    Process process;
+    PolicyVersion serves = kNoPolicyVersion;
+  };
+  struct Learner {
+    Process process;
+    bool open = false;
+    std::map<PolicyVersion, std::string> made;  // hashes; published ones outlive the process
+    PolicyVersion version = kNoPolicyVersion, checkpoint = kNoPolicyVersion;
+    std::set<Draw> added;
+  };
+  struct Call {
+    std::variant<StartGenerate, StartScore, StartLoad, StartLearner> start;
+    uint64_t epoch = 0;            // of the worker when it began
+    std::set<uint32_t> left = {};  // of StartGenerate
+    PolicyVersion pinned = kNoPolicyVersion;
+  };
+
+  uint64_t Below(uint64_t n) { return random_() % n; }
+  static uint64_t Hash(uint64_t a, uint64_t b) {
+    uint64_t x = a * 0x9E3779B97F4A7C15u + b + 0x632BE59BD9B4E019u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+  }
+
+  void Send(decltype(Event::body) body) {
+    const std::vector<Action> actions = Step(state_, Event{now_, std::move(body)});
+    for (const Action& action : actions) std::visit([this](const auto& a) { store_.Write(a); }, action);
+    store_.WriteRow(state_);
+    for (const Action& action : actions) std::visit([this](const auto& a) { Start(a); }, action);
+    Check();
+  }
+  void Pass() {
+    now_ += absl::Seconds(1 + static_cast<int64_t>(Below(5)));
+    Send(TickEvent{});
+  }
+
+  // --- What holds after every event ---
+  void Check() {
+    const Ledger ledger = store_.ledger();
+    EXPECT_TRUE(ledger.Balances());
+    if (state_.end != JobEnd::kNone) {
+      EXPECT_EQ(ledger[LedgerColumn::kInFlight], 0);
+    }
+    std::map<std::string, int32_t> in_flight;
+    for (const auto& [id, attempt] : state_.attempts) ++in_flight[attempt.worker];
+    for (const auto& [id, call] : state_.score_calls) ++in_flight[call.worker];
+    for (const auto* workers : {&state_.rollout, &state_.reward}) {
+      for (const auto& [name, worker] : *workers) {
+        EXPECT_EQ(worker.in_flight, in_flight[name]) << name;
+        EXPECT_TRUE(worker.alive || worker.in_flight == 0) << name << " is dead";
+      }
+    }
+    for (const auto& [key, group] : state_.groups) {
+      EXPECT_TRUE(key.evaluation || group.train_by >= state_.version) << "draw " << key.draw;
+    }
+  }
+  void CheckBatch(PolicyVersion version, const std::vector<Draw>& draws) {
+    for (Draw draw : draws) {
+      for (uint32_t i = 0; i < plan_.group_size; ++i) {
+        const auto at = sampled_.find({draw, i});
+        if (at == sampled_.end() || store_.groups().at(draw).columns[i] != LedgerColumn::kInFlight) continue;
+        EXPECT_LE(version - 1 - at->second, plan_.max_versions) << "sample " << draw << "/" << i;
+        if (!plan_.deterministic) continue;
+        EXPECT_EQ(at->second, std::max<int64_t>(0, version - 1 - plan_.max_versions)) << "draw " << draw;
+        EXPECT_EQ(static_cast<int64_t>(draw) / plan_.groups_per_step, version - 1);
+      }
+    }
+  }
+
+  // --- Effects ---
+  template <typename Other>
+  void Start(const Other&) {}
+  void Start(const RecordBatch& a) { CheckBatch(a.version, a.draws); }
+  void Start(const StartGenerate& a) {
+    ExpectTold(a.worker);
+    EXPECT_TRUE(a.group.evaluation || store_.groups().count(a.group.draw) == 1) << "not issued";
+    EXPECT_FALSE(a.indices.empty());
+    Call call{a, rollouts_.at(a.worker).process.epoch};
+    call.left.insert(a.indices.begin(), a.indices.end());
+    calls_.push_back(std::move(call));
+  }
+  void Start(const StartScore& a) {
+    ExpectTold(a.worker);
+    calls_.push_back({a, rewards_.at(a.worker).epoch});
+  }
+  void Start(const StartLoad& a) {
+    ExpectTold(a.worker);
+    const Rollout& worker = rollouts_.at(a.worker);
+    const bool same = worker.process.up && worker.process.epoch == a.epoch;
+    EXPECT_TRUE(!plan_.deterministic || !same || a.policy.version >= worker.serves)
+        << a.worker << " cannot go back";
+    EXPECT_EQ(a.policy.manifest_hash, store_.batches().at(a.policy.version).hash);
+    calls_.push_back({a, a.epoch});
+  }
+  void Start(const StartLearner& a) {
+    ExpectTold(a.worker);
+    for (const Call& call : calls_)
+      EXPECT_FALSE(std::holds_alternative<StartLearner>(call.start)) << "overlap";
+    calls_.push_back({a, learner_.process.epoch});
+  }
+  void ExpectTold(const std::string& name) {
+    EXPECT_EQ(told_.count(name), 1u) << name << " is not there, as the coordinator was told";
+  }
+
+  // --- The fleet ---
+  void Revive(Process& process) {
+    process.up = true;
+    process.epoch = 0;
+  }
+  template <typename Up>
+  void Tell(Process& process, Up up) {
+    process.epoch = up.epoch = ++epochs_;
+    told_.insert(up.name);
+    Send(up);
+  }
+  void Introduce() {
+    for (auto& [name, worker] : rollouts_) {
+      if (worker.process.up) Tell(worker.process, RolloutUp{name});
+    }
+    for (auto& [name, process] : rewards_) {
+      if (process.up) Tell(process, RewardUp{name});
+    }
+    if (learner_.process.up) Tell(learner_.process, LearnerUp{"learner"});
+    Send(TickEvent{});
+  }
+  template <typename Up, typename Worker>
+  void ComeBack(Process& process, Up up, Worker& worker) {
+    if (process.up && process.epoch != 0) return;
+    if (!process.up) Forget(worker);
+    process.up = true;
+    Tell(process, up);
+  }
+  // What a process loses when it dies.
+  static void Forget(Rollout& worker) { worker.serves = kNoPolicyVersion; }
+  static void Forget(Process&) {}
+  static void Forget(Learner& learner) {
+    learner.open = false;
+    learner.added.clear();
+    learner.version = learner.checkpoint;
+  }
+  // Kills a process, or starts one that was killed; its end is told at once, late or never.
+  void Kill() {
+    const uint64_t pick = Below(rollouts_.size() + rewards_.size() + 1);
+    if (pick < rollouts_.size()) {
+      auto it = std::next(rollouts_.begin(), static_cast<int64_t>(pick));
+      return KillOrStart(it->first, it->second.process, RolloutUp{it->first}, it->second);
+    }
+    if (pick < rollouts_.size() + rewards_.size())
+      return KillOrStart(rewards_.begin()->first, rewards_.begin()->second, RewardUp{rewards_.begin()->first},
+                         rewards_.begin()->second);
+    KillOrStart("learner", learner_.process, LearnerUp{"learner"}, learner_);
+  }
+  template <typename Up, typename Worker>
+  void KillOrStart(const std::string& name, Process& process, Up up, Worker& worker) {
+    if (process.up) {
+      process.up = false;
+      if (Below(2) == 0) Down(name, process);
+      return;
+    }
+    if (Below(3) == 0 && process.epoch != 0) return Down(name, process);
+    ComeBack(process, up, worker);
+  }
+  void Down(const std::string& name, Process& process) {
+    if (process.epoch == 0) return;
+    told_.erase(name);
+    Send(WorkerDown{name, std::exchange(process.epoch, 0), "killed"});
+  }
+
+  // --- Answers ---
+  void Answer(size_t place, const Faults& faults) {
+    Call call = calls_[place];
+    calls_.erase(calls_.begin() + static_cast<int64_t>(place));
+    const bool lost = Below(100) < static_cast<uint64_t>(faults.lose);
+    if (lost && !std::holds_alternative<StartLearner>(call.start)) return;
+    const bool failed = Below(100) < static_cast<uint64_t>(faults.fail);
+    repeat_ = Below(100) < static_cast<uint64_t>(faults.repeat);
+    std::visit([&](const auto& start) { Answer(call, start, failed); }, call.start);
+  }
+  void Reply(decltype(Event::body) body) {
+    Send(body);
+    if (std::exchange(repeat_, false)) Send(body);
+  }
+  absl::Status Trouble() {
+    switch (Below(4)) {
+      case 0:
+        return absl::UnavailableError("connection reset");
+      case 1:
+        return absl::ResourceExhaustedError("the queue is full");
+      case 2:
+        return absl::DeadlineExceededError("too late");
+      default:
+        return absl::InternalError("broken");
+    }
+  }
+  void Answer(Call call, const StartGenerate start, bool failed) {
+    const Rollout& worker = rollouts_.at(start.worker);
+    if (!worker.process.up || (worker.process.epoch != call.epoch && worker.process.epoch != 0))
+      return Reply(GenerateEnded{start.attempt, absl::UnavailableError("connection refused")});
+    if (failed) return Reply(GenerateEnded{start.attempt, Trouble()});
+    if (worker.serves == kNoPolicyVersion)
+      return Reply(GenerateEnded{start.attempt, absl::FailedPreconditionError("no policy")});
+    if (call.left.empty()) return Reply(GenerateEnded{start.attempt, absl::OkStatus()});
+    if (call.pinned == kNoPolicyVersion) call.pinned = worker.serves;
+    const uint32_t index = *std::next(call.left.begin(), static_cast<int64_t>(Below(call.left.size())));
+    call.left.erase(index);
+    calls_.push_back(call);
+    const bool awaited = Generating(start.group, index);
+    Reply(SampleArrived{start.attempt, index, call.pinned, call.pinned});
+    if (!start.group.evaluation && awaited && !Generating(start.group, index))
+      sampled_[{start.group.draw, index}] = call.pinned;
+  }
+  bool Generating(const GroupKey& key, uint32_t index) const {
+    const auto group = state_.groups.find(key);
+    return group != state_.groups.end() && group->second.samples[index].status == SampleStatus::kGenerating;
+  }
+  void Answer(const Call& call, const StartScore start, bool failed) {
+    const Process& worker = rewards_.at(start.worker);
+    if (!worker.up || (worker.epoch != call.epoch && worker.epoch != 0))
+      return Reply(ScoreEnded{start.call, absl::UnavailableError("connection refused"), {}});
+    if (failed && Below(2) == 0) return Reply(ScoreEnded{start.call, Trouble(), {}});
+    ScoreEnded ended{start.call, absl::OkStatus(), {}};
+    for (const SampleRef& item : start.items) {
+      const uint64_t hash = Hash(item.group.draw, item.index);
+      Judged judged{hash % 8 == 0 ? Judgement::kUndecided : Judgement::kReward,
+                    static_cast<double>(hash % 3)};
+      if (failed && Below(2) == 0) judged.judgement = Judgement::kInfrastructure;
+      ended.verdicts.push_back(judged);
+    }
+    Reply(std::move(ended));
+  }
+  void Answer(const Call& call, const StartLoad start, bool failed) {
+    Rollout& worker = rollouts_.at(start.worker);
+    PolicyLoaded loaded{start.worker, start.epoch, start.policy.version, absl::OkStatus()};
+    if (!worker.process.up || (worker.process.epoch != call.epoch && worker.process.epoch != 0)) {
+      loaded.status = absl::UnavailableError("connection refused");
+    } else if (worker.serves > start.policy.version) {
+      loaded.status = absl::AbortedError("a newer one is served");
+    } else {
+      if (!failed || Below(2) == 0) worker.serves = start.policy.version;
+      if (failed) loaded.status = Trouble();
+    }
+    Reply(loaded);
+  }
+  void Answer(const Call& call, const StartLearner start, bool failed) {
+    LearnerDone done;
+    done.call = start.call;
+    if (!learner_.process.up || (learner_.process.epoch != call.epoch && learner_.process.epoch != 0)) {
+      done.status = absl::UnavailableError("connection refused");
+    } else if (failed && Below(2) == 0) {
+      done.status =
+          Below(4) == 0 ? absl::ResourceExhaustedError("disk full") : absl::UnavailableError("reset");
+    } else {
+      done = Execute(start);
+      if (failed) done.status = absl::UnavailableError("the answer was lost");
+    }
+    Reply(std::move(done));
+  }
+
+  // --- The learner ---
+  static PolicyRef Ref(PolicyVersion version, const std::string& hash) {
+    return {"job", version, hash, "learner"};
+  }
+  LearnerDone Execute(const StartLearner& start) {
+    LearnerDone done;
+    done.call = start.call;
+    if (start.op == LearnerOp::kOpen) {
+      learner_.open = true;
+      done.state.version = learner_.version;
+      if (learner_.version >= 0)
+        done.state.policy = Ref(learner_.version, learner_.made.at(learner_.version));
+      done.expected_hash = Recorded(learner_.version);
+      return done;
+    }
+    if (!learner_.open) {
+      done.status = absl::FailedPreconditionError("the job is not open");
+      return done;
+    }
+    switch (start.op) {
+      case LearnerOp::kPublishFirst:
+        if (learner_.version < 0) {
+          learner_.made[0] = "0";
+          learner_.version = learner_.checkpoint = 0;
+        }
+        done.policy = Ref(0, learner_.made.at(0));
+        break;
+      case LearnerOp::kAddGroups:
+        learner_.added.insert(start.draws.begin(), start.draws.end());
+        break;
+      case LearnerOp::kStep:
+        Make(start.number, start.draws, done);
+        break;
+      case LearnerOp::kRedo: {
+        const std::vector<Draw>& draws = store_.batches().at(start.number).draws;
+        learner_.added.insert(draws.begin(), draws.end());
+        Make(start.number, draws, done);
+        done.expected_hash = Recorded(start.number);
+        break;
+      }
+      case LearnerOp::kCheckpoint:
+        learner_.checkpoint = learner_.version;
+        break;
+      default:
+        break;
+    }
+    return done;
+  }
+  std::string Recorded(PolicyVersion version) const {
+    const auto batch = store_.batches().find(version);
+    return batch != store_.batches().end() && batch->second.committed ? batch->second.hash : "";
+  }
+  void Make(PolicyVersion version, const std::vector<Draw>& draws, LearnerDone& done) {
+    if (version > learner_.version) {
+      uint64_t hash = Hash(0, std::stoull(learner_.made.at(version - 1)));
+      for (Draw draw : draws) {
+        if (learner_.added.count(draw) == 0) {
+          done.status = absl::FailedPreconditionError(absl::StrCat("group ", draw, " is missing"));
+          return;
+        }
+        hash = Hash(hash, draw);
+        for (uint32_t i = 0; i < plan_.group_size; ++i) {
+          const LedgerColumn column = store_.groups().at(draw).columns[i];
+          if (column == LedgerColumn::kInFlight || column == LedgerColumn::kTrained) hash = Hash(hash, i);
+        }
+      }
+      learner_.made[version] = absl::StrCat(hash);
+      learner_.version = version;
+      learner_.added.clear();
+      if (version % 3 == 0) learner_.checkpoint = version;
+    }
+    done.policy = Ref(version, learner_.made.at(version));
+    done.checkpointed = learner_.checkpoint == version;
+  }
+
+  const JobPlan plan_;
+  SimulatedStore store_;
+  std::mt19937_64 random_;
+  SchedulerState state_;
+  absl::Time now_ = absl::UnixEpoch() + absl::Hours(1);
+  uint64_t epochs_ = 0;
+  std::map<std::string, Rollout> rollouts_;
+  std::map<std::string, Process> rewards_;
+  Learner learner_;
+  std::set<std::string> told_;  // workers that the coordinator was told are there
+  std::vector<Call> calls_;
+  std::map<std::pair<Draw, uint32_t>, PolicyVersion> sampled_;  // of samples that were taken
+  bool repeat_ = false;
+};
+
+}  // namespace sluice
