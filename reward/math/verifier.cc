@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/printable.h"
 #include "reward/math/echo.h"
 #include "reward/math/legible.h"
 #include "reward/math/parser.h"
@@ -13,71 +13,63 @@ namespace sluice::math {
 namespace {
 
 constexpr size_t kMaxQuoted = 200;
-constexpr size_t kMaxKept = 4096; // of what was extracted
-constexpr const char *kUnreadableGold = "unreadable gold";
+constexpr size_t kMaxKept = 4096;  // of what was extracted
+constexpr const char* kUnreadableGold = "unreadable gold";
 
 // `from` names who wrote it, for the reason.
-std::vector<Reading> ReadOr(absl::string_view text, const char *from,
-                            std::string *reason) {
+std::vector<Reading> ReadOr(absl::string_view text, const char* from, std::string* reason) {
   absl::StatusOr<std::vector<Reading>> readings = ReadAnswer(text);
-  if (readings.ok())
-    return *std::move(readings);
+  if (readings.ok()) return *std::move(readings);
   *reason = absl::StrCat(from, ": ", readings.status().message());
   return {};
 }
 
 // The readings of the reference; sets the decision where nobody can read it.
-std::vector<Reading> ReadGold(absl::string_view gold, Explanation *out) {
-  std::vector<Reading> readings =
-      ReadOr(gold, "the reference answer", &out->reason);
-  if (!out->reason.empty() || !IsBroken(gold, readings))
-    return readings;
+std::vector<Reading> ReadGold(absl::string_view gold, Explanation* out) {
+  std::vector<Reading> readings = ReadOr(gold, "the reference answer", &out->reason);
+  if (!out->reason.empty() || !IsBroken(gold, readings)) return readings;
   out->reason = "the reference answer is no whole formula";
   out->decision.rule = kUnreadableGold;
   return {};
 }
 
 std::string Quoted(absl::string_view text) {
-  std::string out = absl::CHexEscape(text.substr(0, kMaxQuoted));
-  return absl::StrCat("\"", out, text.size() > kMaxQuoted ? "...\"" : "\"");
+  return absl::StrCat("\"", Printable(CutToCharacters(text, kMaxQuoted)),
+                      text.size() > kMaxQuoted ? "...\"" : "\"");
 }
 
-const char *AnswerName(Answer answer) {
+const char* AnswerName(Answer answer) {
   switch (answer) {
-  case Answer::kEqual:
-    return "equal";
-  case Answer::kDifferent:
-    return "different";
-  case Answer::kUndecided:
-    return "undecided";
+    case Answer::kEqual:
+      return "equal";
+    case Answer::kDifferent:
+      return "different";
+    case Answer::kUndecided:
+      return "undecided";
   }
   return "";
 }
 
-} // namespace
+}  // namespace
 
 Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
-                        const EquivalenceOptions &options) {
+                        const EquivalenceOptions& options) {
   Explanation out;
   out.gold = std::string(gold.substr(0, kMaxKept));
   out.prediction = std::string(prediction.substr(0, kMaxKept));
   absl::string_view bare = StripWrapping(gold);
   const bool same = !bare.empty() && bare == StripWrapping(prediction);
   std::vector<Reading> g;
-  if (!same || MayBeBroken(gold))
-    g = ReadGold(gold, &out);
+  if (!same || MayBeBroken(gold)) g = ReadGold(gold, &out);
   if (same && out.decision.rule != kUnreadableGold) {
     out.reason.clear();
     out.decision = {Answer::kEqual, "same text", "", ""};
   }
-  if (same || !out.reason.empty())
-    return out;
+  if (same || !out.reason.empty()) return out;
   std::vector<Reading> p = ReadOr(prediction, "the answer", &out.reason);
-  if (!out.reason.empty())
-    return out;
+  if (!out.reason.empty()) return out;
   out.decision = Compare(g, p, options);
-  bool echo = out.decision.answer == Answer::kEqual &&
-              !options.question.empty() &&
+  bool echo = out.decision.answer == Answer::kEqual && !options.question.empty() &&
               RepeatsQuestion(options.question, gold, prediction);
   if (echo) {
     out.decision.answer = Answer::kDifferent;
@@ -86,18 +78,15 @@ Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
   return out;
 }
 
-Explanation JudgeCompletion(absl::string_view gold,
-                            absl::string_view completion,
-                            const EquivalenceOptions &options) {
+Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion,
+                            const EquivalenceOptions& options) {
   Extraction answer = ExtractAnswer(completion);
   if (answer.rule == ExtractionRule::kNone) {
     Explanation out;
     const std::string reference = ExtractGold(gold).text;
-    if (MayBeBroken(reference))
-      ReadGold(reference, &out);
+    if (MayBeBroken(reference)) ReadGold(reference, &out);
     out.gold = reference.substr(0, kMaxKept);
-    if (out.reason.empty())
-      out.decision = {Answer::kDifferent, "no answer", "", ""};
+    if (out.reason.empty()) out.decision = {Answer::kDifferent, "no answer", "", ""};
     return out;
   }
   Explanation out = ComparePair(ExtractGold(gold).text, answer.text, options);
@@ -105,25 +94,23 @@ Explanation JudgeCompletion(absl::string_view gold,
   return out;
 }
 
-std::string ToText(const Explanation &e) {
+std::string ToText(const Explanation& e) {
   std::string out;
   if (e.extracted_by != ExtractionRule::kNone) {
-    absl::StrAppend(&out, "extracted by: ", ExtractionRuleName(e.extracted_by),
-                    "\n");
+    absl::StrAppend(&out, "extracted by: ", ExtractionRuleName(e.extracted_by), "\n");
   }
   absl::StrAppend(&out, "gold:         ", Quoted(e.gold), "\n");
   absl::StrAppend(&out, "prediction:   ", Quoted(e.prediction), "\n");
   if (!e.decision.gold.empty()) {
-    absl::StrAppend(&out, "gold is       ", e.decision.gold, "\n",
-                    "prediction is ", e.decision.prediction, "\n");
+    absl::StrAppend(&out, "gold is       ", e.decision.gold, "\n", "prediction is ", e.decision.prediction,
+                    "\n");
   }
   if (!e.reason.empty()) {
     absl::StrAppend(&out, "undecided:    ", e.reason, "\n");
   } else {
-    absl::StrAppend(&out, AnswerName(e.decision.answer),
-                    " by: ", e.decision.rule, "\n");
+    absl::StrAppend(&out, AnswerName(e.decision.answer), " by: ", e.decision.rule, "\n");
   }
   return out;
 }
 
-} // namespace sluice::math
+}  // namespace sluice::math
