@@ -7,6 +7,8 @@
 #include "core/base/status.h"
 #include "reward/code/assert_judge.h"
 #include "reward/code/code_runner.h"
+#include "reward/code/cpp_assert_judge.h"
+#include "reward/code/cpp_function_judge.h"
 #include "reward/code/cpp_judge.h"
 #include "reward/code/function_judge.h"
 #include "reward/code/outcome.h"
@@ -40,6 +42,9 @@ struct JudgeProgram {
 
   using Judged = absl::StatusOr<JudgedProgram>;
   Judged operator()(const AssertTests& tests) const {
+    if (spec.language == CodeLanguage::kCpp) {
+      return JudgeCppByAsserts(spec, program.source, tests, runner, boxes);
+    }
     return JudgeByAsserts(spec, {{program.source}, tests.setup, tests.asserts, "", ""}, boxes);
   }
   Judged operator()(const StdioTests& tests) const {
@@ -50,7 +55,11 @@ struct JudgeProgram {
     return JudgeByStdio(spec, *PythonStdioProgram(*box, program.source), tests, checker, boxes);
   }
   Judged operator()(const FunctionTests& tests) const {
-    return JudgeByFunction(spec, program.source, tests, checker, boxes);
+    if (spec.language == CodeLanguage::kCpp) {
+      return JudgeCppByFunction(spec, program.source, tests, checker, runner, boxes);
+    }
+    return JudgeByFunction(spec, *PythonFunctionProgram(spec, program.source, tests.entry_point, boxes),
+                           tests, checker, boxes);
   }
   Judged operator()(const HumanEvalTest& test) const {
     if (spec.language == CodeLanguage::kCpp) {
@@ -98,10 +107,6 @@ ItemJudgement NoProgram(const CodeScorerSpec& spec, size_t tests, std::string wh
   return JudgementOf(spec, std::move(judged), {});
 }
 
-bool IsUtf8(const std::string& text) {
-  return DecodeTypedValue(EncodeTypedValue(TypedValue::Text(text))).ok();
-}
-
 ItemJudgement InfrastructureFailure(const absl::Status& status) {
   ItemJudgement out = Infrastructure(std::string(status.message()));
   out.outcome = std::string(outcome::kInfrastructure);
@@ -112,10 +117,6 @@ ItemJudgement InfrastructureFailure(const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<ItemScorer>> CodeItemScorer::Create(const CodeScorerSpec& spec,
                                                                    std::shared_ptr<CodeRunner> runner) {
-  bool called = spec.tests == CodeTests::kFunction || spec.tests == CodeTests::kAsserts;
-  if (spec.language == CodeLanguage::kCpp && called) {
-    return absl::InvalidArgumentError("code.tests: C++ programs are tested by STDIO or HUMANEVAL");
-  }
   return std::unique_ptr<ItemScorer>(new CodeItemScorer(spec, std::move(runner)));
 }
 
@@ -133,7 +134,7 @@ ItemJudgement CodeItemScorer::JudgeWithin(const ScoreItem& item, const JudgeLimi
     checker = field->second;
   }
   Program program = FindProgram(item.completion, spec_.language);
-  if (program.missing.empty() && !IsUtf8(program.source)) program.missing = "the program is not UTF-8";
+  if (program.missing.empty() && !IsUnicode(program.source)) program.missing = "the program is not UTF-8";
   if (!program.missing.empty()) return NoProgram(spec_, CountTests(*tests), program.missing);
   absl::Status taken = runner_->TakePlace(limits.deadline);
   if (!taken.ok()) return InfrastructureFailure(taken);

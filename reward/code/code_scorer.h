@@ -33,8 +33,6 @@ absl::StatusOr<std::shared_ptr<CodeRunner>> MakeCodeRunner(Sandbox& sandbox,
 
 class CodeItemScorer final : public ItemScorer {
  public:
-  // INVALID_ARGUMENT names the field of the spec: what C++ cannot be tested by, a comparison without meaning
-  // for the tests.
   static absl::StatusOr<std::unique_ptr<ItemScorer>> Create(const CodeScorerSpec& spec,
                                                             std::shared_ptr<CodeRunner> runner);
   // Rows whose tests cannot be read are UNDECIDED; the detail names the field and what is expected in it.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
+#include "reward/code/cpp_scanner.h"
 
 namespace sluice {
 namespace {
@@ -15,53 +16,6 @@ namespace {
 constexpr absl::string_view kEntry = "sluice_entry_point";
 // A main of the candidate's own is left aside.
 constexpr absl::string_view kRenamedMain = "#define main sluice_candidate_main\n";
-
-bool IsNameCharacter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-// Walks over C++ and says for each byte whether it is code, not within a comment or a literal.
-class CodeScanner {
- public:
-  explicit CodeScanner(absl::string_view text) : text_(text) {}
-  // The next position that is code; npos at the end.
-  size_t Next() {
-    while (at_ < text_.size()) {
-      if (!SkipOver()) return at_++;
-    }
-    return absl::string_view::npos;
-  }
-
- private:
-  bool SkipOver() {
-    absl::string_view rest = text_.substr(at_);
-    if (absl::StartsWith(rest, "//")) return SkipTo("\n", 0);
-    if (absl::StartsWith(rest, "/*")) return SkipTo("*/", 2);
-    bool raw = absl::StartsWith(rest, "R\"") && (at_ == 0 || !IsNameCharacter(text_[at_ - 1]));
-    if (raw) {
-      size_t open = rest.find('(');
-      if (open == absl::string_view::npos) return SkipTo("\"", 2);
-      return SkipTo(absl::StrCat(")", rest.substr(2, open - 2), "\""), 2);
-    }
-    bool digit_mark =
-        rest[0] == '\'' && at_ > 0 && absl::ascii_isxdigit(static_cast<unsigned char>(text_[at_ - 1]));
-    if (rest[0] == '"' || (rest[0] == '\'' && !digit_mark)) return SkipQuoted(rest[0]);
-    return false;
-  }
-  bool SkipTo(absl::string_view end, size_t from) {
-    size_t found = text_.find(end, at_ + from);
-    at_ = found == absl::string_view::npos ? text_.size() : found + end.size();
-    return true;
-  }
-  bool SkipQuoted(char quote) {
-    for (++at_; at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n'; ++at_) {
-      if (text_[at_] == '\\') ++at_;
-    }
-    if (at_ < text_.size()) ++at_;
-    return true;
-  }
-
-  absl::string_view text_;
-  size_t at_ = 0;
-};
 
 struct Head {
   std::string before;                    // the prompt up to the function

@@ -47,9 +47,34 @@ TestResult ExceptionResult(const TypedValue& answer, absl::string_view when, con
                     absl::StrCat(when, Quotation(absl::StrCat(name, ": ", text))), run);
 }
 
+class PythonProgram final : public FunctionProgram {
+ public:
+  PythonProgram(const CodeScorerSpec& spec, const std::string& source, const std::string& entry_point,
+                JudgeBoxes& boxes)
+      : limits_(TestLimits(spec)), source_(source), entry_point_(entry_point), boxes_(boxes) {}
+
+  absl::StatusOr<Answer> Call(const FunctionCase& test) override {
+    absl::Time deadline = absl::Now() + limits_.wall + absl::Seconds(2);
+    SLUICE_ASSIGN_OR_RETURN(SandboxBox * box, boxes_.candidate());
+    SLUICE_ASSIGN_OR_RETURN(HarnessRun run, HarnessRun::Start(*box, HarnessRole::kCandidate, limits_));
+    TypedValue order =
+        TypedValue::Tuple({TypedValue::Text("function"), TypedValue::List({TypedValue::Text(source_)}),
+                           TypedValue::Text(entry_point_), test.args, test.kwargs});
+    absl::Status sent = run.channel().Send(order, deadline);
+    absl::StatusOr<TypedValue> answer = sent.ok() ? run.channel().Receive(deadline) : sent;
+    return Answer{std::move(answer), run.Stop()};
+  }
+
+ private:
+  const SandboxLimits limits_;
+  const std::string& source_;
+  const std::string& entry_point_;
+  JudgeBoxes& boxes_;
+};
+
 class FunctionJudge {
  public:
-  FunctionJudge(const CodeScorerSpec& spec, const std::string& program, const FunctionTests& tests,
+  FunctionJudge(const CodeScorerSpec& spec, FunctionProgram& program, const FunctionTests& tests,
                 const std::string& checker, JudgeBoxes& boxes)
       : spec_(spec), program_(program), tests_(tests), checker_(checker), boxes_(boxes) {}
 
@@ -64,18 +89,9 @@ class FunctionJudge {
 
  private:
   absl::Status RunCase(const FunctionCase& test) {
-    SandboxLimits limits = TestLimits(spec_);
-    absl::Time deadline = absl::Now() + limits.wall + absl::Seconds(2);
-    SLUICE_ASSIGN_OR_RETURN(SandboxBox * box, boxes_.candidate());
-    SLUICE_ASSIGN_OR_RETURN(HarnessRun run, HarnessRun::Start(*box, HarnessRole::kCandidate, limits));
-    TypedValue order =
-        TypedValue::Tuple({TypedValue::Text("function"), TypedValue::List({TypedValue::Text(program_)}),
-                           TypedValue::Text(tests_.entry_point), test.args, test.kwargs});
-    absl::Status sent = run.channel().Send(order, deadline);
-    absl::StatusOr<TypedValue> answer = sent.ok() ? run.channel().Receive(deadline) : sent;
-    RunResult end = run.Stop();
-    if (LimitOf(end) == outcome::kInfrastructure) return absl::InternalError(DescribeEnd(end));
-    return Record(test, answer, end);
+    SLUICE_ASSIGN_OR_RETURN(FunctionProgram::Answer answer, program_.Call(test));
+    if (LimitOf(answer.run) == outcome::kInfrastructure) return absl::InternalError(DescribeEnd(answer.run));
+    return Record(test, answer.message, answer.run);
   }
 
   absl::Status Record(const FunctionCase& test, const absl::StatusOr<TypedValue>& answer,
@@ -85,6 +101,8 @@ class FunctionJudge {
       FillResults(count, MakeResult(outcome::kCompileError, Quotation(TextAt(*answer, 1)), run), judged_);
     } else if (!LimitOf(run).empty()) {
       judged_.tests.push_back(MakeResult(LimitOf(run), DescribeEnd(run), run));
+    } else if (answer.ok() && Says(*answer, "unfit", 2)) {
+      judged_.tests.push_back(MakeResult(outcome::kCompileError, Quotation(TextAt(*answer, 1)), run));
     } else if (!answer.ok()) {
       judged_.tests.push_back(Unanswered(answer.status(), run));
     } else if (Says(*answer, "failed", 4)) {
@@ -109,7 +127,8 @@ class FunctionJudge {
       return RecordChecked(spec_, checker_, output, boxes_, run, judged_);
     }
     ComparisonRule rule{spec_.comparison, spec_.absolute_tolerance, spec_.relative_tolerance};
-    bool equal = ValueEquals(rule, test.expected, value);
+    bool equal = ValueEquals(rule, test.expected, value) ||
+                 (test.wrapped && ValueEquals(rule, test.expected.items[0], value));
     std::string detail = equal ? "" : absl::StrCat("the value is ", Quotation(TypedValueToJson(value)));
     judged_.tests.push_back(MakeResult(equal ? outcome::kPassed : outcome::kWrongAnswer, detail, run));
     return absl::OkStatus();
@@ -136,7 +155,7 @@ class FunctionJudge {
   }
 
   const CodeScorerSpec& spec_;
-  const std::string& program_;
+  FunctionProgram& program_;
   const FunctionTests& tests_;
   const std::string& checker_;
   JudgeBoxes& boxes_;
@@ -145,7 +164,12 @@ class FunctionJudge {
 
 }  // namespace
 
-absl::StatusOr<JudgedProgram> JudgeByFunction(const CodeScorerSpec& spec, const std::string& program,
+std::unique_ptr<FunctionProgram> PythonFunctionProgram(const CodeScorerSpec& spec, const std::string& source,
+                                                       const std::string& entry_point, JudgeBoxes& boxes) {
+  return std::make_unique<PythonProgram>(spec, source, entry_point, boxes);
+}
+
+absl::StatusOr<JudgedProgram> JudgeByFunction(const CodeScorerSpec& spec, FunctionProgram& program,
                                               const FunctionTests& tests, const std::string& checker,
                                               JudgeBoxes& boxes) {
   return FunctionJudge(spec, program, tests, checker, boxes).Judge();

@@ -45,13 +45,22 @@ absl::StatusOr<std::vector<std::string>> Texts(const TypedValue& list, absl::str
   return out;
 }
 
-// "tests" read as JSON.
+// Where a row without "tests" may have them, as APPS does.
+constexpr char kPairedField[] = "input_output";
+
+const char* TestsField(const ScoreItem& item) {
+  bool paired = Field(item, "tests") == nullptr && Field(item, kPairedField) != nullptr;
+  return paired ? kPairedField : "tests";
+}
+
+// The row's tests read as JSON.
 absl::StatusOr<TypedValue> Tests(const ScoreItem& item, absl::string_view expected) {
-  const std::string* field = Field(item, "tests");
+  const char* name = TestsField(item);
+  const std::string* field = Field(item, name);
   if (field == nullptr) return Invalid("field \"tests\" is missing; ", expected, " is expected");
   auto value = TypedValueFromJson(*field);
   if (!value.ok()) {
-    return Invalid("field \"tests\": ", value.status().message(), "; ", expected, " is expected");
+    return Invalid("field \"", name, "\": ", value.status().message(), "; ", expected, " is expected");
   }
   return value;
 }
@@ -87,31 +96,73 @@ absl::StatusOr<std::string> Joined(const TypedValue& value, absl::string_view wh
   return out;
 }
 
-absl::StatusOr<TestSet> ReadPaired(const TypedValue& value) {
-  const TypedValue *inputs = value.Find("inputs"), *outputs = value.Find("outputs");
-  for (const TypedValue* list : {inputs, outputs}) {
-    if (list == nullptr || list->kind != TypedValue::kList) {
-      return Invalid("field \"tests\": lists \"inputs\" and \"outputs\" are expected, one is not there");
-    }
-  }
-  if (inputs->items.size() != outputs->items.size()) {
-    return Invalid("field \"tests\": ", inputs->items.size(), " inputs and ", outputs->items.size(),
-                   " outputs; as many are expected");
-  }
-  StdioTests out;
-  for (size_t i = 0; i < inputs->items.size(); ++i) {
-    StdioTest& test = out.tests.emplace_back();
-    SLUICE_ASSIGN_OR_RETURN(test.input, Joined(inputs->items[i], absl::StrCat("tests.inputs[", i, "]")));
-    SLUICE_ASSIGN_OR_RETURN(test.expected, Joined(outputs->items[i], absl::StrCat("tests.outputs[", i, "]")));
+// Objects of JSON whose keys are all integers are dicts by integers in Python.
+TypedValue WithIntegerKeys(TypedValue value) {
+  if (value.kind != TypedValue::kDict) return value;
+  TypedValue out = value;
+  for (size_t i = 0; i < out.items.size(); i += 2) {
+    auto key = IntegerFromDecimal(out.items[i].text);
+    if (!key.ok()) return value;
+    out.items[i] = *std::move(key);
   }
   return out;
 }
 
-absl::StatusOr<TestSet> ReadStdio(const ScoreItem& item) {
+// "inputs" are lists of arguments, "outputs" values, each of which may stand in a list of its own.
+absl::StatusOr<TestSet> ReadCalls(const std::string& function, const TypedValue& inputs,
+                                  const TypedValue& outputs, bool python) {
+  FunctionTests out{function, {}};
+  for (size_t i = 0; i < inputs.items.size(); ++i) {
+    FunctionCase& test = out.cases.emplace_back();
+    const TypedValue& input = inputs.items[i];
+    test.args = input.kind == TypedValue::kList ? input : TypedValue::List({input});
+    if (python) {
+      for (TypedValue& argument : test.args.items) argument = WithIntegerKeys(std::move(argument));
+    }
+    test.kwargs.kind = TypedValue::kDict;
+    test.expected = outputs.items[i];
+    test.wrapped = test.expected.kind == TypedValue::kList && test.expected.items.size() == 1;
+  }
+  return out;
+}
+
+// {"inputs", "outputs"}: of a program; with "fn_name", of a function.
+absl::StatusOr<TestSet> ReadPaired(const TypedValue& value, const char* name, bool python) {
+  const TypedValue *inputs = value.Find("inputs"), *outputs = value.Find("outputs"),
+                   *function = value.Find("fn_name");
+  for (const TypedValue* list : {inputs, outputs}) {
+    if (list == nullptr || list->kind != TypedValue::kList) {
+      return Invalid("field \"", name, "\": lists \"inputs\" and \"outputs\" are expected, one is not there");
+    }
+  }
+  if (inputs->items.size() != outputs->items.size()) {
+    return Invalid("field \"", name, "\": ", inputs->items.size(), " inputs and ", outputs->items.size(),
+                   " outputs; as many are expected");
+  }
+  if (function != nullptr && function->kind != TypedValue::kNone) {
+    SLUICE_ASSIGN_OR_RETURN(std::string called, Text(value, "fn_name", name));
+    if (called.empty()) return Invalid(name, ".fn_name: the name of a function is expected, it is empty");
+    return ReadCalls(called, *inputs, *outputs, python);
+  }
+  StdioTests out;
+  for (size_t i = 0; i < inputs->items.size(); ++i) {
+    StdioTest& test = out.tests.emplace_back();
+    SLUICE_ASSIGN_OR_RETURN(test.input, Joined(inputs->items[i], absl::StrCat(name, ".inputs[", i, "]")));
+    SLUICE_ASSIGN_OR_RETURN(test.expected,
+                            Joined(outputs->items[i], absl::StrCat(name, ".outputs[", i, "]")));
+  }
+  return out;
+}
+
+bool IsPaired(const TypedValue& value) {
+  return value.kind == TypedValue::kDict && value.Find("inputs") != nullptr;
+}
+
+absl::StatusOr<TestSet> ReadStdio(const ScoreItem& item, bool python) {
   constexpr absl::string_view kExpected =
       "[{\"stdin\": \"...\", \"expected_stdout\": \"...\"}, ...] or {\"inputs\": [...], \"outputs\": [...]}";
   SLUICE_ASSIGN_OR_RETURN(TypedValue value, Tests(item, kExpected));
-  if (value.kind == TypedValue::kDict && value.Find("inputs") != nullptr) return ReadPaired(value);
+  if (IsPaired(value)) return ReadPaired(value, TestsField(item), python);
   if (value.kind != TypedValue::kList) {
     return Invalid("field \"tests\": ", kExpected, " is expected, ", Holding(&value));
   }
@@ -149,10 +200,11 @@ absl::StatusOr<FunctionCase> ReadCase(const TypedValue& entry, const std::string
   return out;
 }
 
-absl::StatusOr<TestSet> ReadFunction(const ScoreItem& item) {
+absl::StatusOr<TestSet> ReadFunction(const ScoreItem& item, bool python) {
   constexpr absl::string_view kExpected =
       "{\"entry_point\": \"...\", \"cases\": [{\"args\": [...], \"expected\": ...}, ...]}";
   SLUICE_ASSIGN_OR_RETURN(TypedValue value, Tests(item, kExpected));
+  if (IsPaired(value)) return ReadPaired(value, TestsField(item), python);
   const TypedValue* cases = value.kind == TypedValue::kList ? &value : value.Find("cases");
   if (cases == nullptr || cases->kind != TypedValue::kList) {
     return Invalid("field \"tests\": ", kExpected, " is expected, ",
@@ -216,13 +268,14 @@ absl::StatusOr<TestSet> ReadHumanEval(const ScoreItem& item, bool cpp) {
 }
 
 absl::StatusOr<TestSet> ReadAny(const CodeScorerSpec& spec, const ScoreItem& item) {
+  bool python = spec.language == CodeLanguage::kPython;
   switch (spec.tests) {
     case CodeTests::kAsserts:
       return ReadAsserts(item);
     case CodeTests::kStdio:
-      return ReadStdio(item);
+      return ReadStdio(item, python);
     case CodeTests::kFunction:
-      return ReadFunction(item);
+      return ReadFunction(item, python);
     case CodeTests::kHumanEval:
       return ReadHumanEval(item, spec.language == CodeLanguage::kCpp);
   }

@@ -27,6 +27,7 @@ struct FunctionCase {
   TypedValue args;    // a list
   TypedValue kwargs;  // a dict with text keys
   TypedValue expected;
+  bool wrapped = false;  // `expected` is a list of one member, which is right as well
 };
 struct FunctionTests {
   std::string entry_point;

@@ -64,6 +64,48 @@ TEST(TestSet, ReadsFunctionCases) {
   EXPECT_EQ(tests.cases[1].args.kind, TypedValue::kList);
 }
 
+TEST(TestSet, ReadsPairsOfAProgramOrAFunctionByTheRow) {
+  for (CodeTests form : {CodeTests::kStdio, CodeTests::kFunction}) {
+    auto programs = std::get<StdioTests>(
+        Read(form, {{"input_output", R"({"inputs": ["1\n", ["2", "3"]], "outputs": ["a", ["b", "c"]]})"}}));
+    EXPECT_EQ(programs.tests[1].input, "2\n3\n");
+    EXPECT_EQ(programs.tests[1].expected, "b\nc\n");
+    auto calls = std::get<FunctionTests>(Read(
+        form, {{"input_output",
+                R"({"fn_name": "f", "inputs": [[1, [2]], [{"3": 4}], 5], "outputs": [[6], [7, 8], 9]})"}}));
+    EXPECT_EQ(calls.entry_point, "f");
+    ASSERT_EQ(calls.cases.size(), 3u);
+    EXPECT_EQ(TypedValueToJson(calls.cases[0].args), "[1, [2]]");
+    EXPECT_TRUE(calls.cases[0].wrapped);
+    EXPECT_EQ(calls.cases[1].args.items[0].items[0].integer, 3);
+    EXPECT_FALSE(calls.cases[1].wrapped);
+    EXPECT_EQ(TypedValueToJson(calls.cases[2].args), "[5]");
+    EXPECT_EQ(calls.cases[2].expected.integer, 9);
+  }
+}
+
+TEST(TestSet, TestsStandBeforePairs) {
+  auto tests =
+      std::get<StdioTests>(Read(CodeTests::kStdio, {{"tests", R"({"inputs": ["1"], "outputs": ["2"]})"},
+                                                    {"input_output", "nonsense"}}));
+  EXPECT_EQ(tests.tests[0].expected, "2");
+}
+
+TEST(TestSet, NamesTheFieldOfPairs) {
+  for (auto [text, message] : std::vector<std::pair<const char*, const char*>>{
+           {"", "field \"input_output\": no JSON"},
+           {R"({"inputs": [[1]], "outputs": []})", "field \"input_output\": 1 inputs and 0 outputs"},
+           {R"({"fn_name": 3, "inputs": [[1]], "outputs": [1]})",
+            "input_output.fn_name: a string is expected"},
+           {R"({"fn_name": "", "inputs": [[1]], "outputs": [1]})", "input_output.fn_name"},
+           {R"({"inputs": [[1]], "outputs": ["1"]})", "input_output.inputs[0]"}}) {
+    CodeScorerSpec spec;
+    spec.tests = CodeTests::kStdio;
+    auto tests = ReadTests(spec, {"", "", {{"input_output", text}}});
+    EXPECT_THAT(std::string(tests.status().message()), ::testing::HasSubstr(message)) << text;
+  }
+}
+
 TEST(TestSet, SaysWhatIsWrong) {
   struct Case {
     CodeTests form;

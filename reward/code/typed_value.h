@@ -68,6 +68,9 @@ absl::StatusOr<TypedValue> TypedValueFromJson(absl::string_view json);
 // What JSON cannot say is written as Python would: tuples and sets as lists, bytes as text, keys as text.
 std::string TypedValueToJson(const TypedValue& value);
 
+// Whether these bytes are UTF-8, lone surrogates included.
+bool IsUnicode(absl::string_view bytes);
+
 // A decimal integer with an optional sign, of any size up to 100000 digits. INVALID_ARGUMENT otherwise.
 absl::StatusOr<TypedValue> IntegerFromDecimal(absl::string_view digits);
 

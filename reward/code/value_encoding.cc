@@ -110,15 +110,6 @@ size_t CharacterBytes(absl::string_view s) {
   return n;
 }
 
-bool IsUnicode(absl::string_view s) {
-  while (!s.empty()) {
-    size_t n = CharacterBytes(s);
-    if (n == 0) return false;
-    s.remove_prefix(n);
-  }
-  return true;
-}
-
 bool IsHashable(const TypedValue& v) {
   if (v.kind == TypedValue::kList || v.kind == TypedValue::kSet || v.kind == TypedValue::kDict) return false;
   if (v.kind != TypedValue::kTuple) return true;
@@ -281,6 +272,15 @@ class Decoder {
 };
 
 }  // namespace
+
+bool IsUnicode(absl::string_view s) {
+  while (!s.empty()) {
+    size_t n = CharacterBytes(s);
+    if (n == 0) return false;
+    s.remove_prefix(n);
+  }
+  return true;
+}
 
 std::string EncodeTypedValue(const TypedValue& value) {
   std::string out;

@@ -135,7 +135,9 @@ json SecretTests(CodeLanguage language, CodeTests form) {
   }
   for (auto [n, value] : kSecrets) {
     if (form == CodeTests::kAsserts) {
-      out["asserts"].push_back(absl::StrCat("assert solve(", n, ") == ", value));
+      bool cpp = language == CodeLanguage::kCpp;
+      out["asserts"].push_back(
+          absl::StrCat("assert", cpp ? "(" : " ", "solve(", n, ") == ", value, cpp ? ");" : ""));
     } else if (form == CodeTests::kFunction) {
       out["entry_point"] = "solve";
       out["cases"].push_back({{"args", {n}}, {"expected", value}});

@@ -28,8 +28,7 @@ struct Hack {
 };
 std::vector<Hack> ReadHacks(const std::string& file);
 
-// The problem that all hacks are set: solve(2), solve(3) and solve(5) have values that cannot be guessed. For
-// C++ kStdio and kHumanEval.
+// The problem that all hacks are set: solve(2), solve(3) and solve(5) have values that cannot be guessed.
 CodeCase HackCase(const Hack& hack, CodeLanguage language, CodeTests form);
 // With asserts of many shapes that no honest value of the hacks satisfies, for credit by share.
 CodeCase ManyAssertsCase(const Hack& hack);

@@ -169,5 +169,13 @@ TEST_F(CppHackTest, NoCompletionIsCorrect) {
   ExpectNoneCorrect(ReadHacks("cpp_completions.txt"), CodeLanguage::kCpp, CodeTests::kHumanEval);
 }
 
+TEST_F(CppHackTest, NoFunctionIsCorrect) {
+  ExpectNoneCorrect(ReadHacks("cpp_functions.txt"), CodeLanguage::kCpp, CodeTests::kFunction);
+}
+
+TEST_F(CppHackTest, NoFunctionSatisfiesAsserts) {
+  ExpectNoneCorrect(ReadHacks("cpp_functions.txt"), CodeLanguage::kCpp, CodeTests::kAsserts);
+}
+
 }  // namespace
 }  // namespace sluice

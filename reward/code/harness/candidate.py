@@ -77,7 +77,8 @@ def serve_candidate():
     if code is None:
         return send(("broken", error))
     try:
-        module = run_module(code, "program")
+        hinted = job[0] == "function" and "class Solution" in job[1][0]
+        module = run_module(code, "program", hints() if hinted else ())
     except BaseException as error:
         return send(("failed",) + described(error))
     if job[0] == "function":
