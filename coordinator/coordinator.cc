@@ -34,19 +34,26 @@ JobId NewJobId(const std::string& name) {
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(CoordinatorOptions options) {
   if (options.state_dir.empty()) return absl::InvalidArgumentError("state_dir: is needed");
-  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.state_dir));
+  StoreOptions kept{.keep_bytes = options.keep_samples_bytes, .fault = options.disk_fault};
+  std::unique_ptr<StoreMetrics> metrics;
+  if (options.registry != nullptr) {
+    metrics = std::make_unique<StoreMetrics>(*options.registry);
+    kept.on_commit = [seen = metrics.get()](absl::Duration took) { seen->Committed(took); };
+  }
+  SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.state_dir, std::move(kept)));
   SLUICE_ASSIGN_OR_RETURN(std::vector<JobRow> rows, store->LoadJobs());
   for (JobRow& row : rows) {
     SLUICE_ASSIGN_OR_RETURN(row.view.ledger, store->LoadLedger(row.view.job));
   }
   SLUICE_FAIL_POINT("coordinator.opening");
-  return std::make_unique<CoordinatorImpl>(std::move(options), std::shared_ptr<Store>(std::move(store)),
-                                           std::move(rows));
+  return std::make_unique<CoordinatorImpl>(std::move(options), std::move(metrics),
+                                           std::shared_ptr<Store>(std::move(store)), std::move(rows));
 }
 
-CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::shared_ptr<Store> store,
-                                 std::vector<JobRow> rows)
+CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<StoreMetrics> store_metrics,
+                                 std::shared_ptr<Store> store, std::vector<JobRow> rows)
     : options_(std::move(options)),
+      store_metrics_(std::move(store_metrics)),
       store_(std::move(store)),
       inbox_(std::make_shared<Inbox>(kInboxCapacity)),
       fleet_(options_.ports, options_.lease, [this](absl::Time now) { return store_->NextEpoch(now); }),

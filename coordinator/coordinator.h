@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "coordinator/disk.h"
 #include "coordinator/job_view.h"
 #include "coordinator/prompt_encoder.h"
 #include "core/base/clock.h"
@@ -39,6 +40,9 @@ struct CoordinatorOptions {
   Clock* clock = &Clock::Real();             // borrowed
   prometheus::Registry* registry = nullptr;  // borrowed; null: no metrics
   absl::Duration lease = absl::Seconds(10);
+  int64_t keep_samples_bytes = int64_t{8} << 30;  // above it the files of the oldest samples are removed
+  int64_t keep_free_bytes = int64_t{256} << 20;   // nothing new begins with less room, or a twentieth of the disk
+  DiskFault disk_fault = {};                      // for tests
   PortFactories ports;
   // Turns prompts into tokens. Default: reads the job's model directory with core/spec.
   PromptEncoderFactory encoder = ReadPromptEncoder;

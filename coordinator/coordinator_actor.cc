@@ -121,6 +121,7 @@ void CoordinatorImpl::Tick() {
     if (metrics_ != nullptr) metrics_->LeaseExpired();
     if (run_ != nullptr) run_->Handle({now, WorkerDown{member.name, member.epoch, "its lease ran out"}});
   }
+  WatchDisk();
   if (run_ != nullptr) run_->Handle({now, TickEvent{}});
 }
 
@@ -187,19 +188,25 @@ void CoordinatorImpl::WelcomeFleet() {
 
 // Tries until the writes are durable: nothing goes on before they are. False when the run cannot go on.
 bool CoordinatorImpl::CommitWrites(const std::vector<StoreWrite>& writes) {
+  bool stalled = false;
   while (true) {
     const absl::Status status = store_->Transact([&](StoreTransaction& tx) -> absl::Status {
       for (const StoreWrite& write : writes) SLUICE_RETURN_IF_ERROR(write(tx));
       return absl::OkStatus();
     });
-    if (status.ok()) return true;
+    if (status.ok()) {
+      next_disk_look_ = stalled ? absl::InfinitePast() : next_disk_look_;
+      return true;
+    }
+    stalled = true;
     LogError("store_refuses", {{"job", run_->row().view.job}, {"error", status.ToString()}});
-    if (!absl::IsResourceExhausted(status) && !absl::IsUnavailable(status)) {
+    if (!IsDiskFault(status)) {
       FailRun(status);
       return false;
     }
     PublishRun(absl::StrCat("the store cannot write: ", status.message(),
-                            ". The job goes on when there is room in ", options_.state_dir));
+                            ". The job goes on when ", DiskRemedy(status, options_.state_dir)));
+    if (store_metrics_ != nullptr) store_metrics_->Stalled(true);
     if (inbox_->AwaitStop(kStallRetry)) return false;
   }
 }
@@ -248,6 +255,9 @@ void CoordinatorImpl::PublishRun(const std::string& stalled) {
   if (!stalled.empty()) {
     view.state = JobState::kPaused;
     view.error = view.waiting_for = stalled;
+  } else if (!low_disk_.empty() && !IsTerminal(view.state)) {
+    view.state = JobState::kPaused;
+    view.waiting_for = low_disk_;
   }
   if (metrics_ != nullptr) {
     auto queues = run_->QueueDepths();
@@ -327,11 +337,12 @@ void CoordinatorImpl::Start(const StartGenerate& a) {
   RolloutRequest request = run_->RequestFor(a);
   SLUICE_FAIL_POINT("coordinator.generate_starting");
   generate_pool_.Run([this, inbox = inbox_, port = member->rollout, request = std::move(request), cancel,
-                      number = run_number_, attempt = a.attempt, name = a.worker] {
+                      number = run_number_, attempt = a.attempt, name = a.worker, epoch = member->epoch] {
     const absl::Status status = port->Generate(request, cancel, [&](Trajectory trajectory) {
       auto shared =
           std::make_shared<Trajectory>(std::move(trajectory));  // std::function wants what it holds copyable
-      inbox->PostData([this, shared, number, attempt, name] {
+      inbox->PostData([this, shared, number, attempt, name, epoch] {
+        if (Fenced(name, epoch)) return;
         fleet_.CountTokens(name, static_cast<int64_t>(shared->tokens.size()));
         if (run_ != nullptr && run_number_ == number) {
           run_->HandleSample(options_.clock->Now(), attempt, std::move(*shared));
@@ -351,12 +362,12 @@ void CoordinatorImpl::Start(const StartScore& a) {
   if (!member.ok() || member->reward == nullptr) return;
   control_pool_.Run([this, inbox = inbox_, port = member->reward, items = run_->ItemsFor(a),
                      spec = run_->row().view.spec.reward, deadline = a.deadline, number = run_number_,
-                     call = a.call] {
+                     call = a.call, name = a.worker, epoch = member->epoch] {
     auto verdicts =
         std::make_shared<absl::StatusOr<std::vector<Verdict>>>(port->Score(spec, items, deadline));
     SLUICE_FAIL_POINT("coordinator.verdicts_arrived");
-    inbox->PostData([this, verdicts, number, call] {
-      if (run_ == nullptr || run_number_ != number) return;
+    inbox->PostData([this, verdicts, number, call, name, epoch] {
+      if (run_ == nullptr || run_number_ != number || Fenced(name, epoch)) return;
       run_->HandleVerdicts(options_.clock->Now(), call, verdicts->status(),
                            verdicts->ok() ? **std::move(verdicts) : std::vector<Verdict>());
     });

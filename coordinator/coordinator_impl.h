@@ -17,19 +17,21 @@
 #include "coordinator/job_views.h"
 #include "coordinator/reporting.h"
 #include "coordinator/store.h"
+#include "coordinator/store_metrics.h"
 #include "core/base/cancellation.h"
 
 namespace sluice {
 
 class CoordinatorImpl final : public Coordinator {
  public:
-  CoordinatorImpl(CoordinatorOptions options, std::shared_ptr<Store> store, std::vector<JobRow> rows);
+  CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<StoreMetrics> store_metrics,
+                  std::shared_ptr<Store> store, std::vector<JobRow> rows);
   ~CoordinatorImpl() override;
 
   absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) override;
   absl::StatusOr<CheckedJob> Check(const JobSpec& spec) override;
-  absl::StatusOr<JobView> Get(const JobId& job) override { return views_.Get(job); }
-  std::vector<JobView> List() override { return views_.List(); }
+  absl::StatusOr<JobView> Get(const JobId& job) override;
+  std::vector<JobView> List() override;
   absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
                                         absl::Duration timeout) override {
     return views_.WaitForChange(job, last_revision, timeout);
@@ -61,6 +63,10 @@ class CoordinatorImpl final : public Coordinator {
   void FinishRun();
   void PublishRun(const std::string& stalled);
   void PublishWaiting();
+  // The disk (coordinator_disk.cc).
+  void WatchDisk();
+  JobView WithLongWrite(JobView view) const;
+  bool Fenced(const std::string& worker, uint64_t epoch);
   void Start(const StartGenerate& a);
   void Start(const StartScore& a);
   void Start(const StartLoad& a);
@@ -77,6 +83,7 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<FleetWorker> LearnerFor(const JobId& job);
 
   const CoordinatorOptions options_;
+  const std::unique_ptr<StoreMetrics> store_metrics_;  // null: no registry
   const std::shared_ptr<Store>
       store_;  // shared with calls that read groups, which may outlive Shutdown's patience
   const std::shared_ptr<Inbox> inbox_;  // shared with calls under way
@@ -95,6 +102,8 @@ class CoordinatorImpl final : public Coordinator {
   std::map<uint64_t, CancelToken> cancels_;  // of attempts under way
   int learner_calls_ = 0;                    // under way; the next job starts when there is none
   absl::Time last_tick_;                     // real time
+  absl::Time next_disk_look_;                // real time
+  std::string low_disk_;                     // why nothing new begins; empty: there is room
 
   absl::Mutex served_mu_;
   std::map<std::string, std::pair<PolicyVersion, int32_t>> served_

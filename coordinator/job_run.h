@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coordinator/attempt_log.h"
 #include "coordinator/prompt_encoder.h"
 #include "coordinator/prompt_source.h"
 #include "coordinator/reporting.h"
@@ -31,6 +32,8 @@ class JobRun {
                                                          const PromptEncoderFactory& encoder,
                                                          const std::string& log_folder);
 
+  // Whether new groups may begin from now on.
+  void Admit(bool admit) { state_.admit = admit; }
   // Takes the event in. Its writes and effects are added to those that wait to be taken.
   void Handle(const Event& event);
   // With the data that belong to the event.
@@ -86,6 +89,7 @@ class JobRun {
   ShuffledOrder order_, warm_order_;
   JobLog log_;
   SchedulerState state_;
+  AttemptLog attempts_;
   std::map<SampleRef, ScoredSample> samples_;  // of groups that are not complete
   std::map<Draw, GroupSummary> summaries_;     // of groups that are complete and not trained
   int64_t filtered_ = 0;                       // groups since the last step that tied and were dropped

@@ -106,7 +106,7 @@ TEST_F(SchemaTest, UpgradesAVersion1DirectoryWithAllThatIsInIt) {
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].draw, 1u);
   EXPECT_EQ(open[0].in_flight, (std::vector<bool>{false, true}));
-  EXPECT_EQ(open[0].attempts, 2u);
+  EXPECT_EQ(open[0].attempts, 3u);
   EXPECT_EQ((*store)->LoadBatch("j", 1)->value().draws, (std::vector<Draw>{2, 0}));
   const std::vector<JobRow> jobs = *(*store)->LoadJobs();
   ASSERT_EQ(jobs.size(), 1u);

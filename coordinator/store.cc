@@ -273,7 +273,7 @@ absl::StatusOr<std::vector<StoredGroup>> Store::LoadOpenGroups(const JobId& job)
   std::vector<StoredGroup> groups;
   SLUICE_RETURN_IF_ERROR(db_->Query(
       "SELECT g.draw, g.train_by, s.idx, s.ledger, g.segment, g.offset, g.bytes, "
-      "(SELECT COALESCE(MAX(number), 0) FROM attempts a WHERE a.job = g.job AND a.draw = g.draw) "
+      "(SELECT COALESCE(MAX(number) + 1, 0) FROM attempts a WHERE a.job = g.job AND a.draw = g.draw) "
       "FROM groups g JOIN samples s ON s.job = g.job AND s.draw = g.draw WHERE g.job = ?1 AND g.draw IN "
       "(SELECT draw FROM samples WHERE job = ?1 AND ledger = 'in_flight') ORDER BY g.draw, s.idx",
       {job}, [&](const SqlRow& row) {

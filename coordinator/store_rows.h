@@ -27,7 +27,7 @@ struct StoredGroup {
   PolicyVersion train_by = 0;
   SegmentRef record;            // complete when it is set
   std::vector<bool> in_flight;  // by index: not settled
-  uint32_t attempts = 0;        // so far
+  uint32_t attempts = 0;        // number of the next
 };
 
 struct StoredBatch {

@@ -45,6 +45,16 @@ void CoordinatorFlags::Add(CLI::App& app) {
   app.add_option("--lease-seconds", lease_seconds, "A worker not heard of for so long is gone")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
+  app.add_option("--keep-samples-bytes", keep_samples_bytes,
+                 "Above this the files of the oldest samples are removed, but none that may be trained on")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 60))
+      ->capture_default_str();
+  app.add_option("--keep-free-bytes", keep_free_bytes,
+                 "With less room on the disk, or less than a twentieth of it, nothing new begins")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 60))
+      ->capture_default_str();
 }
 
 absl::StatusOr<std::unique_ptr<HostedRole>> BuildCoordinator(const CoordinatorFlags& flags, Host& host) {
@@ -55,6 +65,8 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildCoordinator(const CoordinatorFl
   options.state_dir = host.options().state_dir;
   options.registry = &host.registry();
   options.lease = absl::Seconds(flags.lease_seconds);
+  options.keep_samples_bytes = static_cast<int64_t>(flags.keep_samples_bytes);
+  options.keep_free_bytes = static_cast<int64_t>(flags.keep_free_bytes);
   options.ports.rollout = [](const std::string& address) {
     return std::make_unique<RemoteRolloutWorker>(PeerAt(address));
   };
