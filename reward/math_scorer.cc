@@ -10,8 +10,7 @@ namespace sluice {
 namespace {
 
 std::string Sentence(const math::Explanation& e) {
-  if (e.extracted_by == math::ExtractionRule::kNone && e.decision.rule == "no answer")
-    return "no answer found";
+  if (!e.answered) return e.decision.rule == "no answer" ? "no answer found" : e.decision.rule;
   std::string found = Quotation(e.prediction);
   if (e.extracted_by != math::ExtractionRule::kNone) {
     absl::StrAppend(&found, " by ", math::ExtractionRuleName(e.extracted_by));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "reward/math/conclusion.h"
 #include "reward/math/number_lexer.h"
 
 namespace sluice::math {
@@ -132,6 +133,12 @@ bool Joins(string_view between, string_view* word) {
     char c = between[i];
     if (c == ',' || c == ';') {
       joint = true;
+    } else if (absl::StartsWith(between.substr(i), "maybe")) {
+      i += 4;
+    } else if (absl::StartsWith(between.substr(i), "alternatively")) {
+      *word = "or";
+      joint = true;
+      i += 12;
     } else if (absl::StartsWith(between.substr(i), "and") || absl::StartsWith(between.substr(i), "or")) {
       bool either = c == 'o';
       if (either) *word = "or";
@@ -147,7 +154,7 @@ bool Joins(string_view between, string_view* word) {
                (At(between, i + 1) == ')' || At(between, i + 1) == '(' || At(between, i + 1) == ' ' ||
                 At(between, i + 1) == ',' || At(between, i + 1) == ';')) {
       ++i;
-    } else if (!IsBlank(c) && c != '$' && c != '*' && c != '}') {
+    } else if (!IsBlank(c) && c != '$' && c != '*' && c != '}' && c != '(') {
       return false;
     }
   }
@@ -169,8 +176,10 @@ Box Joined(string_view text, const std::vector<Span>& spans) {
   auto content = [&](size_t i) {
     return text.substr(spans[i].content_begin, spans[i].content_end - spans[i].content_begin);
   };
+  box.end = spans.back().end;
   for (size_t i = first; i < spans.size(); ++i) {
     if (i > first && content(i) == content(i - 1)) continue;
+    if (either) box.alternatives.emplace_back(content(i));
     absl::StrAppend(&box.text, i > first ? (either ? " or " : ", ") : "", content(i));
   }
   return box;
@@ -181,7 +190,7 @@ Box LeftOpen(string_view text, const Span& span) {
   string_view content = text.substr(span.content_begin, 4096);
   size_t end = std::min({content.find('$'), content.find('\n'), content.find("\\]"), content.find("\\)")});
   content = content.substr(0, end);
-  return {std::string(content), span.content_begin};
+  return {std::string(content), span.content_begin, span.content_begin + content.size(), {}};
 }
 
 }  // namespace
@@ -189,7 +198,13 @@ Box LeftOpen(string_view text, const Span& span) {
 std::optional<Box> LastBox(string_view text) {
   Scan scan(text);
   scan.Run();
-  if (!scan.complete().empty()) return Joined(text, scan.complete());
+  std::vector<Span> spans = scan.complete();
+  while (!spans.empty() &&
+         (IsDenied(text.substr(0, spans.back().begin)) || DeniesAnswer(text.substr(spans.back().end)))) {
+    spans.pop_back();
+  }
+  if (!spans.empty()) return Joined(text, spans);
+  if (!scan.complete().empty()) return std::nullopt;
   if (scan.unclosed()) return LeftOpen(text, *scan.unclosed());
   return std::nullopt;
 }

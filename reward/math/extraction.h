@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "reward/math/passage.h"
 
 namespace sluice::math {
 
@@ -14,21 +16,30 @@ enum class ExtractionRule {
   kFinalAnswer,
   kHashes,
   kAnswerIs,
-  kLastFormula,
+  kLastFormula,  // of the last sentence that concludes something
   kLastNumber,
+  kLastWords,
   kWhole
 };
 const char* ExtractionRuleName(ExtractionRule rule);
 
 struct Extraction {
   ExtractionRule rule = ExtractionRule::kNone;
-  std::string text;   // the bare answer
+  std::string text;   // the bare answer; of several with "or" between them
   size_t offset = 0;  // of it in the completion
+  std::vector<std::string>
+      alternatives;                   // several answers of which each has to be right: "8 or 9", "1/2 or 0.5"
+  bool approximate = false;           // a whole number that is said to be about right
+  const char* missing = "no answer";  // why there is none, if there is none
 };
 
-// A completion's answer. What stands in a reasoning section (<think>...</think>) counts only where nothing
-// follows it.
-Extraction ExtractAnswer(absl::string_view completion);
+// What an answer has to be, by its reference answer as extracted.
+Asked AskedBy(absl::string_view gold);
+
+// The answer that a completion stands by, in what follows the last end of its reasoning (</think>); reasoning
+// that is never closed holds none. An answer that its sentence denies is none; one that is taken back or
+// corrected later gives way to the correction, and one beside which another is put has alternatives.
+Extraction ExtractAnswer(absl::string_view completion, Asked asked = Asked::kValue);
 
 // A reference answer: by a box or "####" where it has them, else the whole text.
 Extraction ExtractGold(absl::string_view gold);

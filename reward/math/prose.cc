@@ -30,31 +30,6 @@ bool ClosesFormula(string_view s, size_t i, bool spaced) {
   return i > 0 && (spaced || !IsBlank(s[i - 1])) && !IsDigit(At(s, i + 1));
 }
 
-// Bytes of the character at `i` if it may be part of a number or formula in running text, else 0.
-size_t TermBytes(string_view s, size_t i) {
-  char c = s[i];
-  if (static_cast<unsigned char>(c) >= 0x80) {
-    size_t bytes = 0;
-    auto sign = FindCharacter(DecodeUtf8(s.substr(i), &bytes));
-    if (!sign) return 0;
-    switch (sign->kind) {
-      case TokenKind::kMinus:
-      case TokenKind::kRoot:
-      case TokenKind::kSymbol:
-      case TokenKind::kDegree:
-      case TokenKind::kVulgar:
-      case TokenKind::kSuperDigits:
-      case TokenKind::kCurrency:
-      case TokenKind::kTimes:
-        return bytes;
-      default:
-        return 0;
-    }
-  }
-  static constexpr string_view kSigns = "+-/.,^_{}()[]\\%!$=<>";
-  return IsLetter(c) || IsDigit(c) || kSigns.find(c) != string_view::npos ? 1 : 0;
-}
-
 bool IsBracket(char c) { return c == '(' || c == ')' || c == '[' || c == ']' || c == '{' || c == '}'; }
 
 // Takes off punctuation and brackets without partners at both ends.
@@ -147,9 +122,11 @@ string_view WithNeighbours(string_view text, string_view term) {
 
 // Cuts a plain sentence where it goes on to something else.
 size_t EndOfStatement(string_view s) {
-  static constexpr string_view kReasons[] = {" because ", " since ",  " so ",       ", not ",  ", which ",
-                                             ", since ",  ", so ",    ", because ", ", as ",   " which is ",
-                                             " when ",    ", where ", ", and the ", " (since", " (because"};
+  static constexpr string_view kReasons[] = {
+      " because ",       " since ",    " so ",      ", not ",        ", which ",     ", since ",
+      ", so ",           ", because ", ", as ",     " which is ",    " when ",       ", where ",
+      ", and the ",      " (since",    " (because", " rather than ", " instead of ", " and not ",
+      " as opposed to ", ", while ",   ", but not "};
   size_t end = s.size();
   for (string_view reason : kReasons) end = std::min(end, s.find(reason));
   return end;
@@ -177,6 +154,7 @@ size_t EndOfSentence(string_view s) {
     } else if (!dollars && open <= 0 && c == '.' && (IsBlank(At(s, i + 1)) || i + 1 == s.size())) {
       bool half_day = i >= 3 && (absl::EndsWithIgnoreCase(s.substr(0, i), "a.m") ||
                                  absl::EndsWithIgnoreCase(s.substr(0, i), "p.m"));
+      while (i > 0 && s[i - 1] == '.') --i;  // an ellipsis
       if (!half_day) return i;
     }
   }
@@ -198,29 +176,6 @@ string_view LeadingFormula(string_view s) {
     return goes_on ? s : s.substr(0, close + pair.close.size());
   }
   return s;
-}
-
-// Terms with digits in order, until `take` returns false.
-template <typename Take>
-void ForEachTerm(string_view text, const Take& take) {
-  size_t i = 0;
-  while (i < text.size()) {
-    size_t begin = i;
-    bool digits = false;
-    for (size_t bytes; i < text.size() && (bytes = TermBytes(text, i)) > 0; i += bytes) {
-      digits = digits || IsDigit(text[i]);
-    }
-    if (digits && !take(text.substr(begin, i - begin))) return;
-    if (i == begin) ++i;
-  }
-}
-
-string_view CompleteNumber(string_view text, string_view term) {
-  term = term.substr(term.size() - std::min(term.size(), kMaxTerm));
-  while (!term.empty() && absl::StrContains(".,;:!?", term.back())) term.remove_suffix(1);
-  string_view number = WithOpening(text, term);
-  if (number.size() == term.size()) number = NumberOfTerm(Trim(term));
-  return number.empty() ? number : WithNeighbours(text, number);
 }
 
 // A sentence with a subject of its own: "The largest $n$ is 34", not "12 dollars" or "No solution".
@@ -252,54 +207,61 @@ string_view StatedBySentence(string_view s) {
 
 }  // namespace
 
-std::optional<string_view> LastFormula(string_view text) {
-  std::optional<string_view> last;
-  size_t open = string_view::npos;
-  string_view close;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c != '$' && c != '\\') continue;
-    string_view rest = text.substr(i);
-    if (open != string_view::npos) {
-      bool ends =
-          absl::StartsWith(rest, close) && (close != "$" || ClosesFormula(text, i, IsBlank(text[open])));
-      if (ends) {
-        if (i > open) last = text.substr(open, i - open);
-        i += close.size() - 1;
-        open = string_view::npos;
-        continue;
-      }
-      if (c == '$' && close == "$" && OpensFormula(text, i)) open = i + 1;  // the one before was an amount
-    } else if (absl::StartsWith(rest, "$$")) {
-      close = "$$";
-      open = ++i + 1;
-      continue;
-    } else if (c == '$' && OpensFormula(text, i)) {
-      close = "$";
-      open = i + 1;
-      continue;
-    } else if (absl::StartsWith(rest, "\\(") || absl::StartsWith(rest, "\\[")) {
-      close = rest[1] == '(' ? "\\)" : "\\]";
-      open = i + 2;
-    }
-    if (c == '\\') ++i;
-  }
-  return last;
+bool IsFormula(string_view text, size_t open, size_t close) {
+  return OpensFormula(text, open) && ClosesFormula(text, close, IsBlank(At(text, open + 1)));
 }
 
-std::optional<string_view> LastNumber(string_view text) {
-  std::array<string_view, kMaxTerms> ring;
-  size_t count = 0;
-  ForEachTerm(text, [&](string_view term) {
-    ring[count++ % kMaxTerms] = term;
-    return true;
-  });
-  for (size_t back = 1; back <= std::min(count, kMaxTerms); ++back) {
-    string_view number = CompleteNumber(text, ring[(count - back) % kMaxTerms]);
-    if (!number.empty()) return number;
+size_t TermBytes(string_view s, size_t i) {
+  char c = s[i];
+  if (c == ':') return i > 0 && IsDigit(s[i - 1]) && IsDigit(At(s, i + 1)) ? 1 : 0;
+  if (static_cast<unsigned char>(c) >= 0x80) {
+    size_t bytes = 0;
+    auto sign = FindCharacter(DecodeUtf8(s.substr(i), &bytes));
+    if (!sign) return 0;
+    switch (sign->kind) {
+      case TokenKind::kMinus:
+      case TokenKind::kRoot:
+      case TokenKind::kSymbol:
+      case TokenKind::kDegree:
+      case TokenKind::kVulgar:
+      case TokenKind::kSuperDigits:
+      case TokenKind::kCurrency:
+      case TokenKind::kTimes:
+        return bytes;
+      default:
+        return 0;
+    }
   }
-  return std::nullopt;
+  static constexpr string_view kSigns = "+-/.,^_{}()[]\\%!$=<>";
+  return IsLetter(c) || IsDigit(c) || kSigns.find(c) != string_view::npos ? 1 : 0;
 }
+
+string_view CompleteNumber(string_view text, string_view term) {
+  term = term.substr(term.size() - std::min(term.size(), kMaxTerm));
+  while (!term.empty() && absl::StrContains(".,;:!?", term.back())) term.remove_suffix(1);
+  string_view number = WithOpening(text, term);
+  if (number.size() == term.size()) number = NumberOfTerm(Trim(term));
+  return number.empty() ? number : WithNeighbours(text, number);
+}
+
+namespace {
+
+// Terms with digits in order, until `take` returns false.
+template <typename Take>
+void ForEachTerm(string_view text, const Take& take) {
+  size_t i = 0;
+  while (i < text.size()) {
+    size_t begin = i;
+    bool digits = false;
+    for (size_t bytes; i < text.size() && (bytes = TermBytes(text, i)) > 0; i += bytes) {
+      digits = digits || IsDigit(text[i]);
+    }
+    if (digits && !take(text.substr(begin, i - begin))) return;
+    if (i == begin) ++i;
+  }
+}
+
+}  // namespace
 
 std::optional<string_view> FirstNumber(string_view text) {
   string_view found;
@@ -316,8 +278,9 @@ string_view StatedAnswer(string_view rest) {
   size_t begin = rest.find_first_not_of(" \t\r\n:*_`=>");
   if (begin == string_view::npos) return {};
   rest = rest.substr(begin, 4096);
-  for (string_view filler : {"therefore", "thus", "indeed", "then", "simply", "equal to", "given by", "that",
-                             "the number", "the value"}) {
+  for (string_view filler :
+       {"therefore", "thus", "indeed", "then", "simply", "equal to", "given by", "that", "the number",
+        "the value", "probably", "likely", "most likely", "clearly", "definitely", "actually", "now"}) {
     if (absl::StartsWith(rest, filler) && !IsLetter(At(rest, filler.size()))) {
       rest.remove_prefix(filler.size());
       rest = rest.substr(std::min(rest.find_first_not_of(" ,:"), rest.size()));

@@ -1,5 +1,6 @@
 #include "reward/math/verifier.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,15 @@ const char* AnswerName(Answer answer) {
   return "";
 }
 
+// Several answers stand for one where each of them is right.
+bool AllEqual(absl::string_view gold, const std::vector<std::string>& alternatives,
+              const EquivalenceOptions& options) {
+  return !alternatives.empty() &&
+         std::all_of(alternatives.begin(), alternatives.end(), [&](const std::string& one) {
+           return ComparePair(gold, one, options).decision.answer == Answer::kEqual;
+         });
+}
+
 }  // namespace
 
 Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
@@ -80,16 +90,23 @@ Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
 
 Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion,
                             const EquivalenceOptions& options) {
-  Extraction answer = ExtractAnswer(completion);
+  const std::string reference = ExtractGold(gold).text;
+  Extraction answer = ExtractAnswer(completion, AskedBy(reference));
   if (answer.rule == ExtractionRule::kNone) {
     Explanation out;
-    const std::string reference = ExtractGold(gold).text;
     if (MayBeBroken(reference)) ReadGold(reference, &out);
     out.gold = reference.substr(0, kMaxKept);
-    if (out.reason.empty()) out.decision = {Answer::kDifferent, "no answer", "", ""};
+    if (out.reason.empty()) out.decision = {Answer::kDifferent, answer.missing, "", ""};
+    out.answered = false;
     return out;
   }
-  Explanation out = ComparePair(ExtractGold(gold).text, answer.text, options);
+  Explanation out = ComparePair(reference, answer.text, options);
+  if (out.decision.answer != Answer::kEqual && AllEqual(reference, answer.alternatives, options)) {
+    out = ComparePair(reference, answer.alternatives[0], options);
+  }
+  if (out.decision.answer == Answer::kEqual && answer.approximate) {
+    out.decision = {Answer::kUndecided, "approximate", out.decision.gold, out.decision.prediction};
+  }
   out.extracted_by = answer.rule;
   return out;
 }

@@ -13,6 +13,7 @@ struct Explanation {
   Decision decision;
   ExtractionRule extracted_by = ExtractionRule::kNone;
   std::string gold, prediction;  // as extracted, at most 4 KiB
+  bool answered = true;          // false: the completion holds no answer, and the rule says why
   std::string reason;            // of what could not be read; empty otherwise
 };
 

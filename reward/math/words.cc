@@ -125,6 +125,7 @@ constexpr RoleEntry kRoles[] = {
     {"billions", WordRole::kScale},
     {"black", WordRole::kWord},
     {"blue", WordRole::kWord},
+    {"bn", WordRole::kScale},
     {"both", WordRole::kFiller},
     {"box", WordRole::kWord},
     {"boxes", WordRole::kWord},
@@ -143,6 +144,8 @@ constexpr RoleEntry kRoles[] = {
     {"converges", WordRole::kWord},
     {"cow", WordRole::kWord},
     {"cows", WordRole::kWord},
+    {"crore", WordRole::kScale},
+    {"crores", WordRole::kScale},
     {"cup", WordRole::kWord},
     {"cups", WordRole::kWord},
     {"day", WordRole::kWord},
@@ -184,6 +187,7 @@ constexpr RoleEntry kRoles[] = {
     {"girls", WordRole::kWord},
     {"given", WordRole::kClause},
     {"green", WordRole::kWord},
+    {"gross", WordRole::kNegation},
     {"has", WordRole::kClause},
     {"have", WordRole::kClause},
     {"hen", WordRole::kWord},
@@ -204,6 +208,10 @@ constexpr RoleEntry kRoles[] = {
     {"july", WordRole::kDate},
     {"june", WordRole::kDate},
     {"just", WordRole::kFiller},
+    {"lac", WordRole::kScale},
+    {"lacs", WordRole::kScale},
+    {"lakh", WordRole::kScale},
+    {"lakhs", WordRole::kScale},
     {"larger", WordRole::kWord},
     {"left", WordRole::kWord},
     {"less", WordRole::kWord},
@@ -217,6 +225,7 @@ constexpr RoleEntry kRoles[] = {
     {"men", WordRole::kWord},
     {"million", WordRole::kScale},
     {"millions", WordRole::kScale},
+    {"mn", WordRole::kScale},
     {"monday", WordRole::kDate},
     {"more", WordRole::kWord},
     {"negative", WordRole::kWord},
@@ -238,6 +247,7 @@ constexpr RoleEntry kRoles[] = {
     {"only", WordRole::kFiller},
     {"or", WordRole::kOr},
     {"otherwise", WordRole::kNegation},
+    {"over", WordRole::kClause},
     {"parabola", WordRole::kWord},
     {"pct", WordRole::kPercent},
     {"pen", WordRole::kWord},
@@ -261,6 +271,7 @@ constexpr RoleEntry kRoles[] = {
     {"rows", WordRole::kWord},
     {"same", WordRole::kWord},
     {"saturday", WordRole::kDate},
+    {"score", WordRole::kNegation},
     {"september", WordRole::kDate},
     {"set", WordRole::kWord},
     {"sets", WordRole::kWord},
@@ -277,6 +288,7 @@ constexpr RoleEntry kRoles[] = {
     {"sunday", WordRole::kDate},
     {"supposedly", WordRole::kNegation},
     {"ten", WordRole::kWord},
+    {"tens", WordRole::kScale},
     {"than", WordRole::kClause},
     {"that", WordRole::kClause},
     {"then", WordRole::kClause},
@@ -286,6 +298,7 @@ constexpr RoleEntry kRoles[] = {
     {"three", WordRole::kWord},
     {"through", WordRole::kTo},
     {"thursday", WordRole::kDate},
+    {"tn", WordRole::kScale},
     {"to", WordRole::kTo},
     {"toy", WordRole::kWord},
     {"toys", WordRole::kWord},
@@ -337,9 +350,16 @@ constexpr ValueEntry kDenominators[] = {
     {"twentieth", 20},  {"twentieths", 20},
 };
 constexpr ValueEntry kScales[] = {
-    {"billion", 9},  {"billions", 9}, {"hundred", 2},   {"hundreds", 2},  {"million", 6},
-    {"millions", 6}, {"thousand", 3}, {"thousands", 3}, {"trillion", 12}, {"trillions", 12},
+    {"billion", 9},  {"billions", 9},  {"bn", 9},       {"crore", 7},     {"crores", 7},
+    {"hundred", 2},  {"hundreds", 2},  {"lac", 5},      {"lacs", 5},      {"lakh", 5},
+    {"lakhs", 5},    {"million", 6},   {"millions", 6}, {"mn", 6},        {"tens", 1},
+    {"thousand", 3}, {"thousands", 3}, {"tn", 12},      {"trillion", 12}, {"trillions", 12},
 };
+constexpr string_view kMagnitudes[] = {
+    "bn",      "crore",   "crores",   "cubed",     "dozen",       "dozens",      "factorial",
+    "googol",  "gross",   "hundred",  "hundreds",  "lac",         "lacs",        "lakh",
+    "lakhs",   "million", "millions", "mn",        "quadrillion", "quintillion", "score",
+    "squared", "tens",    "thousand", "thousands", "tn",          "trillion",    "trillions"};
 // Names that may be written without a blank behind them: "sinx", "2pir".
 constexpr string_view kPrefixes[] = {
     "acos",    "acosh", "alpha",     "arccos", "arccot", "arccsc", "arcsec",   "arcsin", "arctan",
@@ -359,6 +379,7 @@ static_assert(std::is_sorted(std::begin(kRoles), std::end(kRoles), ByWord<RoleEn
 static_assert(std::is_sorted(std::begin(kNumbers), std::end(kNumbers), ByWord<ValueEntry>));
 static_assert(std::is_sorted(std::begin(kDenominators), std::end(kDenominators), ByWord<ValueEntry>));
 static_assert(std::is_sorted(std::begin(kScales), std::end(kScales), ByWord<ValueEntry>));
+static_assert(std::is_sorted(std::begin(kMagnitudes), std::end(kMagnitudes)));
 
 constexpr size_t kLongestWord = 16;
 
@@ -440,6 +461,11 @@ WordRole RoleOf(string_view word) {
 std::optional<int> NumberWordValue(string_view word) { return FindValue(kNumbers, word); }
 std::optional<int> DenominatorWordValue(string_view word) { return FindValue(kDenominators, word); }
 std::optional<int> ScaleWordValue(string_view word) { return FindValue(kScales, word); }
+
+bool ChangesMagnitude(string_view word) {
+  const Lower lower(word);
+  return !word.empty() && std::binary_search(std::begin(kMagnitudes), std::end(kMagnitudes), lower.view());
+}
 
 bool IsProductOfLetters(string_view letters, bool blank_before) {
   if (letters.size() == 1) return true;

@@ -25,7 +25,7 @@ enum class WordRole {
   kOr,
   kTo,        // "5 to 7"
   kFiller,    // "about", "approximately", "exactly", "the", "a"
-  kNegation,  // "not", "no"; also what doubts or takes back: "maybe", "wrong"
+  kNegation,  // "not", "no"; also what doubts, takes back or multiplies: "maybe", "wrong", "gross"
   kClause,    // begins a condition or a reason: "if", "for", "because"
   kPercent,
   kScale,  // "million": NumberWordValue gives the exponent of ten
@@ -40,6 +40,9 @@ std::optional<int> NumberWordValue(absl::string_view word);
 std::optional<int> DenominatorWordValue(absl::string_view word);
 // "hundred" 2, "thousand" 3, "million" 6, ...: the power of ten.
 std::optional<int> ScaleWordValue(absl::string_view word);
+
+// "lakh", "dozen", "squared", "tens": behind a number it makes another number of it.
+bool ChangesMagnitude(absl::string_view word);
 
 // Whether a run of letters in plain text is a product of symbols, "xy", and not a word, "apples".
 bool IsProductOfLetters(absl::string_view letters, bool blank_before);

@@ -52,6 +52,23 @@ bool StripBox(string_view& s) {
   return false;
 }
 
+// Takes off emoji and check marks at the end.
+void StripPictures(string_view& s) {
+  for (;;) {
+    while (!s.empty() && IsBlank(s.back())) s.remove_suffix(1);
+    size_t last = s.size();
+    while (last > 0 && (static_cast<unsigned char>(s[last - 1]) & 0xC0) == 0x80 && s.size() - last < 3)
+      --last;
+    if (last == 0 || static_cast<unsigned char>(s[last - 1]) < 0xC0) return;
+    size_t bytes = 0;
+    char32_t code = DecodeUtf8(s.substr(last - 1), &bytes);
+    bool picture =
+        (code >= 0x2600 && code <= 0x27BF) || (code >= 0x1F300 && code <= 0x1FAFF) || code == 0xFE0F;
+    if (!picture || bytes != s.size() - last + 1) return;
+    s.remove_suffix(bytes);
+  }
+}
+
 bool StripEnds(string_view& s) {
   size_t before = s.size();
   while (!s.empty() && (IsBlank(s.front()) || s.front() == ':' || s.front() == '#')) s.remove_prefix(1);
@@ -64,6 +81,7 @@ bool StripEnds(string_view& s) {
   for (string_view stop : {"\xE3\x80\x82", "\\.", "\\qquad", "\\quad", "~", "\\,"}) {
     if (absl::EndsWith(s, stop)) s.remove_suffix(stop.size());
   }
+  StripPictures(s);
   return s.size() != before;
 }
 

@@ -1,0 +1,51 @@
+// What a passage concludes, and whether what follows an answer leaves it standing. Linear. Pure and
+// thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "reward/math/passage.h"
+
+namespace sluice::math {
+
+struct Conclusion {
+  std::string text;
+  size_t offset = 0, end = 0;             // in the passage
+  std::vector<std::string> alternatives;  // several that are joined by "or"
+  bool approximate = false;               // a whole number said to be about right
+  bool formula = false;
+};
+
+// The value (or letter) that the last sentence with one concludes with: what is asked for, not what is given,
+// denied, supposed or checked. "8 apples left after eating 3" -> "8"; "8, not 9" -> "8".
+std::optional<Conclusion> ConclusionOf(absl::string_view passage, Asked asked);
+
+// Of kWords what the last sentence says of its subject, "It falls on Monday" -> "Monday"; of kTruth the last
+// "yes", "no", "true", "false" that a sentence begins or ends with.
+std::optional<Conclusion> WordsConcluded(absl::string_view passage, Asked asked);
+
+// Whether what follows `before` in its sentence is denied or supposed: "It is not ", "I doubt that it is ".
+bool IsDenied(absl::string_view before);
+
+// Whether what follows an answer in its sentence denies it: " is wrong", " would be incorrect".
+bool DeniesAnswer(absl::string_view behind);
+
+// What `behind` an answer says of it.
+enum class Standing {
+  kHolds,
+  kHasAlternative,
+  kReplaced,
+  kWithdrawn
+};  // kReplaced: perhaps, by what is said later
+struct Aftermath {
+  Standing standing = Standing::kHolds;
+  Conclusion other;           // the alternative
+  size_t restated_at = 0;     // kReplaced, kWithdrawn: where in `behind` a correction begins
+  bool states_value = false;  // kReplaced: the sentence that begins there has a value
+};
+Aftermath AftermathOf(absl::string_view behind, Asked asked);
+
+}  // namespace sluice::math
