@@ -1,4 +1,5 @@
-// The program's side: calls functions of the program with arguments that come as data, and answers with their values.
+// The program's side: calls functions of the program with arguments that come as data, and answers with their
+// values.
 namespace sluice_harness {
 
 template <class R, class... A>
@@ -9,21 +10,25 @@ template <class A>
 struct Argument {
   using Type = std::remove_cv_t<std::remove_reference_t<A>>;
   static constexpr bool kKnown = kIsData<Type>;
-  static constexpr bool kChanges = std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>;
+  static constexpr bool kChanges =
+      std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>;
   static std::string Name() { return Data<Type>::Name(); }
   static A&& Pass(Type& value) { return static_cast<A&&>(value); }
 };
 template <class T>
 constexpr bool kIsElement = std::is_arithmetic_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool>;
 template <class T>
-using ElementsOf = std::conditional_t<std::is_same_v<std::remove_cv_t<T>, char>, std::string, std::vector<std::remove_cv_t<T>>>;
+using ElementsOf = std::conditional_t<std::is_same_v<std::remove_cv_t<T>, char>, std::string,
+                                      std::vector<std::remove_cv_t<T>>>;
 // A pointer is to the first of a list's members, or of a string's.
 template <class T>
 struct PointerArgument {
   using Type = ElementsOf<T>;
   static constexpr bool kKnown = kIsElement<T> && kIsData<Type>;
   static constexpr bool kChanges = !std::is_const_v<T>;
-  static std::string Name() { return std::is_same_v<Type, std::string> ? Data<Type>::Name() : Data<std::remove_cv_t<T>>::Name() + "*"; }
+  static std::string Name() {
+    return std::is_same_v<Type, std::string> ? Data<Type>::Name() : Data<std::remove_cv_t<T>>::Name() + "*";
+  }
   static T* Pass(Type& value) { return value.data(); }
 };
 template <class T>
@@ -87,8 +92,8 @@ inline Writer ValueAnswer() {
 template <class T>
 constexpr bool IsResult() {
   using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
-  return kIsData<Plain> || std::is_void_v<T> || std::is_same_v<Plain, const char*> || std::is_same_v<Plain, char*> ||
-         std::is_same_v<Plain, std::string_view>;
+  return kIsData<Plain> || std::is_void_v<T> || std::is_same_v<Plain, const char*> ||
+         std::is_same_v<Plain, char*> || std::is_same_v<Plain, std::string_view>;
 }
 
 template <class T>
@@ -138,7 +143,8 @@ class Caller {
         F()(Argument<At<I>>::Pass(std::get<I>(values))...);
         WriteFirstChanged<I...>(answer, values);
       } else {
-        WriteResult<std::remove_cv_t<std::remove_reference_t<R>>>(answer, F()(Argument<At<I>>::Pass(std::get<I>(values))...));
+        WriteResult<std::remove_cv_t<std::remove_reference_t<R>>>(
+            answer, F()(Argument<At<I>>::Pass(std::get<I>(values))...));
       }
       answer.Code('F');
       if (!(Argument<At<I>>::kChanges || ... || false)) return answer.Code('N');
@@ -161,7 +167,8 @@ class Caller {
   static void WriteFirstChanged(Writer& out, const Values& values) {
     bool written = false;
     ((Argument<At<I>>::kChanges && !written
-          ? (Data<typename Argument<At<I>>::Type>::Write(out, std::get<I>(values), false), void(written = true))
+          ? (Data<typename Argument<At<I>>::Type>::Write(out, std::get<I>(values), false),
+             void(written = true))
           : void()),
      ...);
     if (!written) out.Code('N');
@@ -186,11 +193,13 @@ template <class R, class... A>
 std::string Strange(std::string_view name) {
   std::string out;
   int place = 0;
-  ((++place, out.empty() && !Argument<A>::kKnown ? void(out = "parameter " + std::to_string(place) + " of " + std::string(name) +
-                                                          " is " + TypeText<A>() + ", which no data of a test is")
-                                                 : void()),
+  ((++place, out.empty() && !Argument<A>::kKnown
+                 ? void(out = "parameter " + std::to_string(place) + " of " + std::string(name) + " is " +
+                              TypeText<A>() + ", which no data of a test is")
+                 : void()),
    ...);
-  if (out.empty() && !IsResult<R>()) out = "the result of " + std::string(name) + " is " + TypeText<R>() + ", which is no data";
+  if (out.empty() && !IsResult<R>())
+    out = "the result of " + std::string(name) + " is " + TypeText<R>() + ", which is no data";
   return out;
 }
 
@@ -207,16 +216,21 @@ Writer CallEntry(std::string_view name, Reader& arguments) {
 template <class F, class... A, std::size_t... I>
 std::size_t LeastArguments(std::index_sequence<I...>) {
   std::size_t least = sizeof...(A);
-  ((least = std::min<std::size_t>(least, TakesFirst<F, std::tuple<A...>>(std::make_index_sequence<I>()) ? I : least)), ...);
+  ((least = std::min<std::size_t>(
+        least, TakesFirst<F, std::tuple<A...>>(std::make_index_sequence<I>()) ? I : least)),
+   ...);
   return least;
 }
 
 template <class T>
 std::string ResultName() {
   using Plain = std::remove_cv_t<std::remove_reference_t<T>>;
-  if constexpr (std::is_void_v<T>) return "void";
-  else if constexpr (kIsData<Plain>) return Data<Plain>::Name();
-  else return Data<std::string>::Name();
+  if constexpr (std::is_void_v<T>)
+    return "void";
+  else if constexpr (kIsData<Plain>)
+    return Data<Plain>::Name();
+  else
+    return Data<std::string>::Name();
 }
 
 // ("signature", result, fewest arguments, [[parameter, whether a call may change it], ...])
@@ -229,7 +243,8 @@ Writer DescribeEntry(std::string_view name) {
     WriteText(out, ResultName<R>());
     out.Integer(false, LeastArguments<F, A...>(std::index_sequence_for<A...>()));
     out.Open('[', sizeof...(A));
-    ((out.Open('[', 2), WriteText(out, Argument<A>::Name()), out.Code(Argument<A>::kChanges ? 'T' : 'F')), ...);
+    ((out.Open('[', 2), WriteText(out, Argument<A>::Name()), out.Code(Argument<A>::kChanges ? 'T' : 'F')),
+     ...);
     return out;
   } else {
     return UnfitAnswer(Strange<R, A...>(name));
@@ -262,7 +277,8 @@ inline const char* ExceptionName(const std::exception& error) {
 inline Writer Answered(std::string_view request, std::string_view name, Reader& arguments) {
   try {
     for (Entry* entry = entries; entry != nullptr; entry = entry->next) {
-      if (entry->name == name) return request == "call" ? entry->call(name, arguments) : entry->describe(name);
+      if (entry->name == name)
+        return request == "call" ? entry->call(name, arguments) : entry->describe(name);
     }
     return UnfitAnswer("no function " + std::string(name));
   } catch (const Unfit& unfit) {

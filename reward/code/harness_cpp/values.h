@@ -1,5 +1,5 @@
-// Values of C++ as messages: the encoding of typed_value.h, read into and written from the types that data has. Stands
-// before the program, so that none of the program's macros reach it.
+// Values of C++ as messages: the encoding of typed_value.h, read into and written from the types that data
+// has. Stands before the program, so that none of the program's macros reach it.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -95,7 +95,8 @@ class Reader {
     char code = Peek();
     std::int32_t number = static_cast<std::int32_t>(static_cast<std::uint32_t>(Open()));
     bool negative = number < 0;
-    std::uint32_t size = negative ? 0 - static_cast<std::uint32_t>(number) : static_cast<std::uint32_t>(number);
+    std::uint32_t size =
+        negative ? 0 - static_cast<std::uint32_t>(number) : static_cast<std::uint32_t>(number);
     if (code == 'i') return {negative, size};
     std::string_view digits = Take(std::size_t{size} * 2);
     if (size > 8) throw Unfit{"an integer beyond 64 bits"};
@@ -130,13 +131,16 @@ class Reader {
     if (IsBool()) return "a boolean";
     return Peek() == 'N' ? "null" : Peek() == 'g' ? "a real number" : Peek() == '{' ? "an object" : "no data";
   }
-  [[noreturn]] void Refuse(const std::string& type) const { throw Unfit{std::string(Kind()) + ", not " + type}; }
+  [[noreturn]] void Refuse(const std::string& type) const {
+    throw Unfit{std::string(Kind()) + ", not " + type};
+  }
 
  private:
   std::size_t Size() {
     std::string_view raw = Take(4);
     std::size_t size = 0;
-    for (int i = 3; i >= 0; --i) size = size << 8 | static_cast<unsigned char>(raw[static_cast<std::size_t>(i)]);
+    for (int i = 3; i >= 0; --i)
+      size = size << 8 | static_cast<unsigned char>(raw[static_cast<std::size_t>(i)]);
     return size;
   }
   std::string_view Take(std::size_t size) {
@@ -148,8 +152,8 @@ class Reader {
   std::string_view rest_;
 };
 
-// How a type of C++ is data: kKnown, Name(), Read(reader), Write(writer, value, hashed). `hashed`: where Python wants what
-// it can hash.
+// How a type of C++ is data: kKnown, Name(), Read(reader), Write(writer, value, hashed). `hashed`: where
+// Python wants what it can hash.
 template <class T, class = void>
 struct Data {
   static constexpr bool kKnown = false;
@@ -192,18 +196,24 @@ struct Data<char> {
 template <class T>
 const char* IntegerName() {
   constexpr bool is_signed = std::is_signed_v<T>;
-  if (std::is_same_v<T, long long> || std::is_same_v<T, unsigned long long>) return is_signed ? "long long" : "unsigned long long";
+  if (std::is_same_v<T, long long> || std::is_same_v<T, unsigned long long>)
+    return is_signed ? "long long" : "unsigned long long";
   switch (sizeof(T)) {
-    case 1: return is_signed ? "signed char" : "unsigned char";
-    case 2: return is_signed ? "short" : "unsigned short";
-    case 4: return is_signed ? "int" : "unsigned int";
-    default: return is_signed ? "long" : "unsigned long";
+    case 1:
+      return is_signed ? "signed char" : "unsigned char";
+    case 2:
+      return is_signed ? "short" : "unsigned short";
+    case 4:
+      return is_signed ? "int" : "unsigned int";
+    default:
+      return is_signed ? "long" : "unsigned long";
   }
 }
 
 template <class T>
-constexpr bool kIsInteger = std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
-                            !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
+constexpr bool kIsInteger =
+    std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
+    !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
 
 template <class T>
 struct Data<T, std::enable_if_t<kIsInteger<T>>> {
@@ -221,7 +231,8 @@ struct Data<T, std::enable_if_t<kIsInteger<T>>> {
     bool negative = !text.empty() && text[0] == '-';
     std::string_view digits = text.substr(negative ? 1 : 0);
     unsigned __int128 magnitude = 0;
-    if (digits.empty() || digits.size() > 20) throw Unfit{"the key \"" + std::string(text) + "\", not " + Name()};
+    if (digits.empty() || digits.size() > 20)
+      throw Unfit{"the key \"" + std::string(text) + "\", not " + Name()};
     for (char c : digits) {
       if (c < '0' || c > '9') throw Unfit{"the key \"" + std::string(text) + "\", not " + Name()};
       magnitude = magnitude * 10 + static_cast<unsigned>(c - '0');
@@ -237,7 +248,8 @@ struct Data<T, std::enable_if_t<kIsInteger<T>>> {
  private:
   static T Fitting(bool negative, unsigned __int128 magnitude) {
     unsigned __int128 largest = static_cast<unsigned __int128>(static_cast<T>(~T(0)));
-    if (std::is_signed_v<T>) largest = (static_cast<unsigned __int128>(1) << (8 * sizeof(T) - 1)) - (negative ? 0 : 1);
+    if (std::is_signed_v<T>)
+      largest = (static_cast<unsigned __int128>(1) << (8 * sizeof(T) - 1)) - (negative ? 0 : 1);
     bool below = negative && !std::is_signed_v<T> && magnitude > 0;
     if (below || magnitude > largest) throw Unfit{std::string("an integer beyond ") + Name()};
     unsigned long long bits = static_cast<unsigned long long>(magnitude);
@@ -316,9 +328,9 @@ struct SequenceData {
   }
 };
 
-#define SLUICE_SEQUENCE(container)                                                               \
-  template <class T>                                                                             \
-  struct Data<container<T>, std::enable_if_t<kIsData<T>>> : SequenceData<container<T>, T> {      \
+#define SLUICE_SEQUENCE(container)                                                              \
+  template <class T>                                                                            \
+  struct Data<container<T>, std::enable_if_t<kIsData<T>>> : SequenceData<container<T>, T> {     \
     static std::string Name() { return std::string(#container) + "<" + Data<T>::Name() + ">"; } \
   };
 SLUICE_SEQUENCE(std::vector)
@@ -434,10 +446,12 @@ struct MapData {
   }
 };
 
-#define SLUICE_MAP(container)                                                                                       \
-  template <class K, class V>                                                                                       \
-  struct Data<container<K, V>, std::enable_if_t<kIsData<K> && kIsData<V>>> : MapData<container<K, V>> {             \
-    static std::string Name() { return std::string(#container) + "<" + Data<K>::Name() + "," + Data<V>::Name() + ">"; } \
+#define SLUICE_MAP(container)                                                                           \
+  template <class K, class V>                                                                           \
+  struct Data<container<K, V>, std::enable_if_t<kIsData<K> && kIsData<V>>> : MapData<container<K, V>> { \
+    static std::string Name() {                                                                         \
+      return std::string(#container) + "<" + Data<K>::Name() + "," + Data<V>::Name() + ">";             \
+    }                                                                                                   \
   };
 SLUICE_MAP(std::map)
 SLUICE_MAP(std::unordered_map)
