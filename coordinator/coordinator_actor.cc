@@ -377,10 +377,12 @@ void CoordinatorImpl::Start(const StartScore& a) {
 void CoordinatorImpl::Start(const StartLoad& a) {
   auto member = fleet_.Find(a.worker);
   if (!member.ok() || member->rollout == nullptr) return;
-  control_pool_.Run([this, inbox = inbox_, port = member->rollout, a,
+  PolicyRef policy = a.policy;
+  if (const auto giver = fleet_.Find(a.source); giver.ok()) policy.source = giver->address;
+  control_pool_.Run([this, inbox = inbox_, port = member->rollout, a, policy = std::move(policy),
                      mode = run_->row().view.spec.staleness.on_new_version, number = run_number_] {
     SLUICE_FAIL_POINT("coordinator.version_announcing");
-    const absl::Status status = port->LoadPolicy(a.policy, mode, a.deadline);
+    const absl::Status status = port->LoadPolicy(policy, mode, a.deadline);
     SLUICE_FAIL_POINT("coordinator.version_announced");
     inbox->PostData([this, a, status, number] {
       if (run_ == nullptr || run_number_ != number) return;

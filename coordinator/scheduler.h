@@ -109,6 +109,9 @@ struct WorkerState {
   bool alive = false;
   PolicyVersion version = kNoPolicyVersion;  // served (rollout)
   PolicyVersion loading = kNoPolicyVersion;  // asked to load
+  std::string source;                        // the worker that it loads from; empty: the learner
+  bool only_learner = false;                 // loads from there next: a worker could not give it the policy
+  bool gives = true;                         // policies to others
   int32_t in_flight = 0;                     // attempts or score calls
   absl::Time load_deadline;
   absl::Time not_before = absl::InfinitePast();
@@ -298,6 +301,7 @@ struct StartLoad {
   uint64_t epoch = 0;
   PolicyRef policy;
   absl::Time deadline;
+  std::string source = {};  // the worker that gives it; empty: policy.source
 };
 struct StartLearner {
   uint64_t call = 0;
@@ -313,6 +317,9 @@ using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, 
 
 // Takes in one event and decides all that can be decided now.
 std::vector<Action> Step(SchedulerState& state, const Event& event);
+
+// Workers that load a policy from one worker, or from the learner, at a time: so it spreads as a tree.
+constexpr int kReceiversPerSource = 2;
 
 // After so many groups in a row that failed or were filtered the job pauses: nothing shows that another would
 // do better.

@@ -1,6 +1,9 @@
 // Who samples what at which version, and who judges it.
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler_step.h"
@@ -194,17 +197,43 @@ PolicyRef SchedulerStep::RefOf(PolicyVersion version) const {
   return {s_.policy.job, version, s_.manifests.at(version), s_.policy.source};
 }
 
+// Who can give `wanted` to one more, those with the fewest receivers first: workers that serve it, then the
+// learner ("").
+std::deque<std::string> SchedulerStep::FreeSources(PolicyVersion wanted) const {
+  std::map<std::string, int> receivers;
+  for (const auto& [name, worker] : s_.rollout) {
+    if (worker.loading != kNoPolicyVersion) ++receivers[worker.source];
+  }
+  std::deque<std::string> free;
+  for (int already = 0; already < kReceiversPerSource; ++already) {
+    for (const auto& [name, worker] : s_.rollout) {
+      if (worker.alive && worker.gives && worker.version == wanted && receivers[name] <= already) {
+        free.push_back(name);
+      }
+    }
+  }
+  for (int i = receivers[""]; i < kReceiversPerSource; ++i) free.push_back("");
+  return free;
+}
+
 // Once the learner can give it out.
 void SchedulerStep::LoadPolicies() {
   if (s_.version < 0) return;
   const PolicyVersion wanted = WantedVersion();
   if (wanted == kNoPolicyVersion || !s_.learner.open || s_.learner.version < wanted) return;
+  std::optional<std::deque<std::string>> sources;  // looked for when there is somebody to give to
   for (auto& [name, worker] : s_.rollout) {
     if (!worker.alive || worker.loading != kNoPolicyVersion || worker.version >= wanted) continue;
     if (now_ < worker.not_before) continue;
+    if (!sources) sources = FreeSources(wanted);
+    if (sources->empty()) return;
+    const auto source = worker.only_learner ? sources->end() - 1 : sources->begin();
+    if (worker.only_learner && !source->empty()) continue;
     worker.loading = wanted;
+    worker.source = *source;
     worker.load_deadline = now_ + s_.plan.load_timeout;
-    Do(StartLoad{name, worker.epoch, RefOf(wanted), worker.load_deadline});
+    Do(StartLoad{name, worker.epoch, RefOf(wanted), worker.load_deadline, *source});
+    sources->erase(source);
   }
 }
 

@@ -56,10 +56,15 @@ void SchedulerStep::On(const PolicyLoaded& e) {
   if (it == s_.rollout.end() || it->second.epoch != e.epoch || it->second.loading != e.version) return;
   WorkerState& worker = it->second;
   worker.loading = kNoPolicyVersion;
+  const std::string source = std::exchange(worker.source, "");
+  worker.only_learner = !e.status.ok() && !source.empty();
   if (e.status.ok()) {
     worker.version = std::max(worker.version, e.version);
     worker.backoff = absl::ZeroDuration();
     return;
+  }
+  if (auto giver = s_.rollout.find(source); giver != s_.rollout.end() && absl::IsUnimplemented(e.status)) {
+    giver->second.gives = false;
   }
   if (worker.backoff == absl::ZeroDuration() && !ended()) {
     Do(Note{absl::StrCat(e.worker, " could not load version ", e.version, ": ", e.status.message())});

@@ -2,6 +2,7 @@
 // scheduler*.cc. Handlers take in facts; Advance then decides whatever can be decided.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +72,7 @@ class SchedulerStep {
   PolicyVersion WantedVersion() const;
   PolicyRef RefOf(PolicyVersion version) const;
   void LoadPolicies();
+  std::deque<std::string> FreeSources(PolicyVersion wanted) const;
 
   // Versions, learner, evaluation (scheduler_learner.cc).
   void DriveLearner();
