@@ -51,6 +51,7 @@ CREATE INDEX IF NOT EXISTS events_by_job ON events (job, seq);
 // batches.draws, .trained, .oldest: of a committed batch, as ranges ("0-3,7"); its samples that became
 // trained; the
 //   least of its groups' oldest. They stay when the rows of its draws are gone.
+// batches.ledger: the job's columns as of the commit ("in_flight=4 issued=8 ...").
 // compacted_draws: draws whose rows are gone, all their samples settled; their samples are counted in
 //   compacted_samples. Ranges do not touch.
 constexpr char kSecond[] = R"sql(
@@ -62,6 +63,7 @@ CREATE INDEX evaluation_groups_by_segment ON evaluation_groups (segment, offset)
 ALTER TABLE batches ADD COLUMN draws TEXT NOT NULL DEFAULT '';
 ALTER TABLE batches ADD COLUMN trained INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE batches ADD COLUMN oldest INTEGER;
+ALTER TABLE batches ADD COLUMN ledger TEXT NOT NULL DEFAULT '';
 CREATE INDEX batch_draws_by_draw ON batch_draws (job, draw);
 UPDATE batches SET draws = d.draws FROM
   (SELECT job, version, group_concat(draw) AS draws FROM

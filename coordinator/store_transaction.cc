@@ -231,7 +231,11 @@ absl::Status StoreTransaction::CommitBatch(const JobId& job, const PolicyRef& po
       {job, policy.version, policy.manifest_hash, StepRecordToJson(record), DrawRanges(draws), trained,
        oldest}));
   SLUICE_RETURN_IF_ERROR(Count(job, "in_flight", -trained));
-  return Count(job, "trained", trained);
+  SLUICE_RETURN_IF_ERROR(Count(job, "trained", trained));
+  return db_.Run(
+      "UPDATE batches SET ledger = (SELECT group_concat(name || '=' || samples, ' ') FROM "
+      "(SELECT name, samples FROM ledger WHERE job = ?1 ORDER BY name)) WHERE job = ?1 AND version = ?2",
+      {job, policy.version});
 }
 
 absl::Status StoreTransaction::AddEvaluationGroup(const JobId& job, int64_t step, const Group& group) {
