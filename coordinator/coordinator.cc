@@ -60,7 +60,8 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<Sto
       metrics_(options_.registry == nullptr ? nullptr
                                             : std::make_unique<CoordinatorMetrics>(*options_.registry)),
       generate_pool_(kGenerateThreads),
-      control_pool_(kControlThreads) {
+      control_pool_(kControlThreads),
+      stalls_(options_.stall) {
   for (JobRow& row : rows) {
     views_.Publish(row.view);
     if (IsTerminal(row.view.state)) continue;

@@ -43,6 +43,7 @@ struct CoordinatorOptions {
   int64_t keep_samples_bytes = int64_t{8} << 30;  // above it the files of the oldest samples are removed
   int64_t keep_free_bytes = int64_t{256} << 20;   // nothing new begins with less room, or a twentieth of the disk
   DiskFault disk_fault = {};                      // for tests
+  absl::Duration stall = absl::Seconds(120);  // a shorter wait is no stall
   PortFactories ports;
   // Turns prompts into tokens. Default: reads the job's model directory with core/spec.
   PromptEncoderFactory encoder = ReadPromptEncoder;

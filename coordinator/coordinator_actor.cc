@@ -133,6 +133,7 @@ void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
       return run_->Handle({now, RolloutUp{member.name, member.epoch}});
     case WorkerRole::kReward:
       return run_->Handle({now, RewardUp{member.name, member.epoch}});
+  WatchStalls();
     case WorkerRole::kLearner:
       return run_->Handle({now, LearnerUp{member.name, member.epoch}});
   }
@@ -204,8 +205,9 @@ bool CoordinatorImpl::CommitWrites(const std::vector<StoreWrite>& writes) {
       FailRun(status);
       return false;
     }
-    PublishRun(absl::StrCat("the store cannot write: ", status.message(),
-                            ". The job goes on when ", DiskRemedy(status, options_.state_dir)));
+    WatchStalls(std::string(status.message()));
+    PublishRun(absl::StrCat("the store cannot write: ", status.message(), ". The job goes on when ",
+                            DiskRemedy(status, options_.state_dir)));
     if (store_metrics_ != nullptr) store_metrics_->Stalled(true);
     if (inbox_->AwaitStop(kStallRetry)) return false;
   }
@@ -252,6 +254,8 @@ void CoordinatorImpl::FinishRun() {
 void CoordinatorImpl::PublishRun(const std::string& stalled) {
   JobView view = run_->row().view;
   view.ledger = run_ledger_;
+  stalls_.Reset();
+  ReportStalls(options_.clock->Now());
   if (!stalled.empty()) {
     view.state = JobState::kPaused;
     view.error = view.waiting_for = stalled;
@@ -262,6 +266,8 @@ void CoordinatorImpl::PublishRun(const std::string& stalled) {
   if (metrics_ != nullptr) {
     auto queues = run_->QueueDepths();
     queues["events"] = static_cast<int64_t>(inbox_->size());
+  if (const auto stall = stalls_.Longest(); stall && stalls_run_ == run_number_)
+    view.stalled = DescribeStall(*stall);
     metrics_->Totals(view.ledger, queues, view.version);
   }
   std::string ahead = view.job + (view.state == JobState::kPaused ? " (paused)" : "");

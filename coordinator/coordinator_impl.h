@@ -16,6 +16,7 @@
 #include "coordinator/job_run.h"
 #include "coordinator/job_views.h"
 #include "coordinator/reporting.h"
+#include "coordinator/stall_detector.h"
 #include "coordinator/store.h"
 #include "coordinator/store_metrics.h"
 #include "core/base/cancellation.h"
@@ -67,6 +68,9 @@ class CoordinatorImpl final : public Coordinator {
   void WatchDisk();
   JobView WithLongWrite(JobView view) const;
   bool Fenced(const std::string& worker, uint64_t epoch);
+  // Looks for waits that are too long (coordinator_stalls.cc). `store_error`: what keeps the store from writing.
+  void WatchStalls(const std::string& store_error = "");
+  void ReportStalls(absl::Time now);
   void Start(const StartGenerate& a);
   void Start(const StartScore& a);
   void Start(const StartLoad& a);
@@ -104,6 +108,9 @@ class CoordinatorImpl final : public Coordinator {
   absl::Time last_tick_;                     // real time
   absl::Time next_disk_look_;                // real time
   std::string low_disk_;                     // why nothing new begins; empty: there is room
+  StallDetector stalls_;                     // of run_
+  uint64_t stalls_run_ = 0;                  // the run that stalls_ has seen
+  absl::Time stalls_looked_;
 
   absl::Mutex served_mu_;
   std::map<std::string, std::pair<PolicyVersion, int32_t>> served_

@@ -50,6 +50,8 @@ class JobRun {
   RolloutRequest RequestFor(const StartGenerate& start);
   std::vector<ScoreItem> ItemsFor(const StartScore& start);
   std::vector<SupervisedExample> ExamplesFor(int64_t step);
+  void AddEvent(absl::Time now, const std::string& text) { Apply(now, Note{text}); }
+
 
   const JobRow& row() const { return row_; }
   const SchedulerState& state() const { return state_; }

@@ -72,6 +72,8 @@ struct CoordinatorMetrics::Series {
   prometheus::Counter* compared = nullptr;
   prometheus::Gauge* difference = nullptr;
   prometheus::Counter* expired = nullptr;
+  prometheus::Counter *resumed = nullptr, *lost = nullptr;
+  std::map<WaitKind, prometheus::Gauge*> stalls;
 };
 
 namespace {
@@ -140,7 +142,29 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
                   "Tokens whose engine log-probability was compared with the learner's at equal version.");
   s.difference =
       MakeGauge(registry, "sluice_exact_max_difference", "Greatest difference among them, last step.");
+  auto& stalls =
+      prometheus::BuildGauge()
+          .Name("sluice_stall_seconds")
+          .Help("How long the running job has waited for one thing longer than it should take, by kind.")
+          .Register(registry);
+  for (int kind = 0; kind < kWaitKinds; ++kind) {
+    const auto wait = static_cast<WaitKind>(kind);
+    s.stalls[wait] = &stalls.Add({{"waiting_for", WaitKindName(wait)}});
+  }
+  s.resumed = MakeCounter(registry, "sluice_tokens_resumed_total",
+                          "Tokens of unfinished completions that another attempt went on after.");
+  s.lost = MakeCounter(registry, "sluice_tokens_lost_total",
+                       "Reported tokens of unfinished completions that were begun anew or given up.");
   s.expired = MakeCounter(registry, "sluice_lease_expired_total", "Leases of workers that ran out.");
+}
+
+void CoordinatorMetrics::Stall(WaitKind kind, absl::Duration lasted) {
+  series_->stalls.at(kind)->Set(absl::ToDoubleSeconds(lasted));
+}
+
+void CoordinatorMetrics::Resumed(int64_t resumed, int64_t lost) {
+  series_->resumed->Increment(static_cast<double>(resumed));
+  series_->lost->Increment(static_cast<double>(lost));
 }
 
 void CoordinatorMetrics::LeaseExpired() { series_->expired->Increment(); }

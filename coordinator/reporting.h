@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "coordinator/job_view.h"
+#include "coordinator/stall_detector.h"
 #include "core/rl/types.h"
 #include "prometheus/registry.h"
 
@@ -35,6 +36,10 @@ class CoordinatorMetrics {
   void Step(const StepRecordView& record);
   void Totals(const Ledger& ledger, const std::map<std::string, int64_t>& queues, PolicyVersion version);
   void LeaseExpired();
+  // Tokens of completions that another worker went on with, and of those that were begun anew or given up.
+  void Resumed(int64_t resumed, int64_t lost);
+  // How long the longest stalled wait of a kind has lasted; zero: none is stalled.
+  void Stall(WaitKind kind, absl::Duration lasted);
 
  private:
   struct Series;

@@ -45,6 +45,10 @@ void CoordinatorFlags::Add(CLI::App& app) {
   app.add_option("--lease-seconds", lease_seconds, "A worker not heard of for so long is gone")
       ->check(CLI::Range(0.5, 3600.0))
       ->capture_default_str();
+  app.add_option("--stall-seconds", stall_seconds,
+                 "What a job waits for so long, and longer than its own timeout, is said to be stalled")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
   app.add_option("--keep-samples-bytes", keep_samples_bytes,
                  "Above this the files of the oldest samples are removed, but none that may be trained on")
       ->transform(CLI::AsSizeValue(false))
@@ -67,6 +71,7 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildCoordinator(const CoordinatorFl
   options.lease = absl::Seconds(flags.lease_seconds);
   options.keep_samples_bytes = static_cast<int64_t>(flags.keep_samples_bytes);
   options.keep_free_bytes = static_cast<int64_t>(flags.keep_free_bytes);
+  options.stall = absl::Seconds(flags.stall_seconds);
   options.ports.rollout = [](const std::string& address) {
     return std::make_unique<RemoteRolloutWorker>(PeerAt(address));
   };

@@ -11,7 +11,8 @@
 namespace sluice {
 
 struct CoordinatorFlags {
-  double lease_seconds = 10;  // a worker that is not heard of for so long is gone
+  double lease_seconds = 10;   // a worker that is not heard of for so long is gone
+  double stall_seconds = 120;  // a shorter wait is no stall
   uint64_t keep_samples_bytes = uint64_t{8} << 30, keep_free_bytes = uint64_t{256} << 20;
   void Add(CLI::App& app);
 };
