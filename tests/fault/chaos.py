@@ -125,7 +125,7 @@ def run(binaries, folder, kills, seed):
     if not fleet.problems:
         store = Store(fleet.state)
         out["outcome"] = store.outcome(job)
-        fleet.problems += check_store(store, job, out["outcome"], STEPS)
+        fleet.problems += check_store(store, out["outcome"], STEPS)
         if client:
             fleet.problems += client.problems + check_acknowledged(store, client, job)
             print(f"the client: {client.calls} calls, {client.refused} without an answer, {len(client.jobs)} jobs")
@@ -140,8 +140,10 @@ def check_acknowledged(store, client, long_job):
     for request_id, job in client.jobs.items():
         if requests.get(request_id) != job:
             problems.append(f"{request_id} was acknowledged as {job}; the store has {requests.get(request_id)}")
-        outcome = store.outcome(job) if job in jobs else None
-        problems += [f"{job}: {p}" for p in check_store(store, job, outcome, 1)] if outcome else [f"{job} is lost"]
+        if job not in jobs:
+            problems.append(f"{job} is lost")
+        elif store.outcome(job)["step"] != 1:
+            problems.append(f"{job} did not come to its end: {store.outcome(job)}")
     # Submissions whose answer was lost may be there, each once.
     named = [job for request_id, job in requests.items() if request_id.startswith("request-")]
     if jobs - set(named) != {long_job} or len(named) != len(set(named)):

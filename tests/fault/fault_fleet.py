@@ -7,11 +7,10 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 
-COLUMNS = ["in_flight", "trained", "dropped_stale", "dropped_failed", "dropped_filtered", "quarantined", "cancelled",
-           "rolled_back"]
 SHAPE = ["--rollout", "2", "--reward", "1", "--learner-ranks", "2", "--threads", "1"]
 # A job of the demonstration's model that is over in seconds and comes to everything: warm start, evaluation, checkpoints
 # that are pruned, versions that are pruned.
@@ -84,6 +83,7 @@ class FaultFleet:
         self.marks = os.path.join(self.state, "marks")
         os.makedirs(self.marks)
         os.makedirs(os.path.join(self.state, "logs"))
+        self.deadly = {action.split("=")[0] for action in points.split(",") if "=kill" in action}
         self.environment = dict(os.environ, SLUICE_FAIL_POINTS=points, SLUICE_FAIL_POINT_DIR=self.marks)
         self.problems, self.deaths, self.names = [], [], {}
         self.stopping = False
@@ -127,12 +127,14 @@ class FaultFleet:
             self.names[process["pid"]] = process["name"]
 
     def _note_mark(self, name):
-        path = os.path.join(self.marks, name)
+        path, point = os.path.join(self.marks, name), name.removesuffix(".done")
+        if point not in self.deadly:
+            return True
         with open(path, encoding="utf-8") as f:
             pid = f.read().strip()
         if not pid:
             return False  # made, not yet written
-        self.deaths.append({"point": name.removesuffix(".done"), "pid": int(pid), "time": modified(path)})
+        self.deaths.append({"point": point, "pid": int(pid), "time": modified(path)})
         return True
 
     def note_kill(self, name, pid):
@@ -187,6 +189,8 @@ class FaultFleet:
                 self.problems.append("`sluice up` does not stop")
                 self.up.kill()
                 self.up.wait()
+        with open(os.path.join(self.state, "logs", "up.log"), encoding="utf-8", errors="replace") as f:
+            self.problems += [line.strip() for line in f if "did not stop in time" in line]
         left = processes_of(self.state)
         for pid, line in left.items():
             self.problems.append(f"left over after the stop: {pid} {line}")
@@ -241,7 +245,15 @@ class Store:
             metrics[version] = {n: v for n, v in values.items() if not n.endswith(("_seconds", "_per_second"))}
         return {"state": state, "step": step, "tensors": self.tensors(job, step), "metrics": metrics,
                 "ledger": dict(self.rows("SELECT name, samples FROM ledger WHERE job = ? AND samples != 0", job)),
-                "batches": self.rows("SELECT version, place, draw FROM batch_draws WHERE job = ? ORDER BY 1, 2", job)}
+                "batches": self.rows("SELECT version, draws FROM batches WHERE job = ? ORDER BY version", job)}
+
+
+def ledger_problems(state):
+    """What the checker of the ledger says of a fleet's coordinator."""
+    checker = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ledger_check.py")
+    checked = subprocess.run([sys.executable, checker, os.path.join(state, "coordinator")], capture_output=True, text=True,
+                             timeout=60)
+    return [] if checked.returncode == 0 else (checked.stdout + checked.stderr).splitlines()
 
 
 def differences(expected, found, path=""):

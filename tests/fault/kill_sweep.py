@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""kill -9 at every fail point: kill_sweep.py BIN SOURCE [--all] [--points A,B] [--seed N] [--report FILE]
+"""kill -9 at every fail point: kill_sweep.py BIN SOURCE [--all] [--bundles] [--points A,B] [--seed N] [--report FILE]
 
-BIN has binaries with fail points (build/fault/bin). A small deterministic job runs undisturbed once. Then each fail point in
-the sources of SOURCE kills the process that comes to it; the job must end without a person, in the same weights, learning
-metrics, batches and ledger, and its marker must prove that the process died there. Several points are swept in one run of
-the job; with --all each has runs of its own, at the first time and at a later one. --points sweeps only these.
---report writes the times of recovery as JSON.
+BIN has binaries with fail points (build/fault/bin). A small deterministic job runs undisturbed once. Then, for each fail point
+in the sources of SOURCE, it runs again and the process that comes there first is killed: the job must end without a person, in
+the same weights, learning metrics, batches and ledger, and a marker must prove that the process died there.
+
+--all       for each point a second run, killed at a later time that it comes there (drawn from the seed)
+--bundles   about ten points in each of a few runs instead: deaths among recoveries
+--points    only these
+--report    writes the times of recovery as JSON
+--side-by-side  runs at a time (default 4; 1 for times that mean something)
 """
 import argparse
 import json
@@ -22,30 +26,42 @@ from fault_fleet import SMALL_JOB, FaultFleet, Store
 
 DEADLINE = 240  # seconds for one run of the job; a hang is a failure
 BUNDLES = 8
-SIDE_BY_SIDE = 2
 LATEST_TIME = 4
-# Points that only a recovery comes to, with the point whose kill brings it about.
-AFTER = {"supervisor.child_adopting": "supervisor.record_written"}
+# Points that the undisturbed job does not come to, with what must happen for it.
+NEEDS = {
+    "supervisor.child_adopting": "supervisor.death_seen=kill",
+    "supervisor.death_seen": "rollout.load_begun=kill",
+    "supervisor.gang_draining": "learner.step_trained=kill",
+    "learner.resumed": "learner.step_published=kill",
+    "coordinator.lease_renewed": "learner.step_trained=delay:5000",
+    "coordinator.segment_opened": "coordinator.batch_recording=kill",
+}
+
+
+def actions_for(point, at=1):
+    """Of one run: what it needs, what that needs, and the point."""
+    actions, cause = [f"{point}=kill@{at}"], NEEDS.get(point)
+    while cause:
+        actions.insert(0, cause)
+        cause = NEEDS.get(cause.split("=")[0])
+    return actions
 
 
 def bundles_of(points):
-    """The points, spread so that neighbours in the code are in different runs; each with what must happen before it."""
+    """The points spread over a few runs, neighbours in the code apart."""
     bundles = [[] for _ in range(BUNDLES)]
-    for i, point in enumerate(p for p in points if p not in AFTER):
-        bundles[i % BUNDLES].append(point)
-    for point, cause in AFTER.items():
-        if point in points:
-            next(b for b in bundles if cause in b or b is bundles[-1]).append(point)
-    return [[f"{point}=kill" for point in bundle] for bundle in bundles if bundle]
+    for i, point in enumerate(points):
+        bundle = bundles[i % BUNDLES]
+        bundle += [action for action in actions_for(point) if action not in bundle]
+    for bundle in bundles:  # one action for a point
+        seen = set()
+        bundle[:] = [a for a in bundle if not (a.split("=")[0] in seen or seen.add(a.split("=")[0]))]
+    return [bundle for bundle in bundles if bundle]
 
 
-def single_runs(points, seed):
+def single_runs(points, later, seed):
     draw = random.Random(seed)
-    runs = []
-    for point in points:
-        before = [f"{AFTER[point]}=kill"] if point in AFTER else []
-        runs += [before + [f"{point}=kill"], before + [f"{point}=kill@{draw.randint(2, LATEST_TIME)}"]]
-    return runs
+    return [actions_for(point, at) for point in points for at in ([1, draw.randint(2, LATEST_TIME)] if later else [1])]
 
 
 def pause_and_resume(fleet, job, deadline):
@@ -86,7 +102,7 @@ def run_job(binaries, folder, actions):
     if job and not fleet.problems:
         store = Store(fleet.state)
         out["outcome"] = store.outcome(job)
-        fleet.problems += check_store(store, job, out["outcome"], SMALL_JOB["stop.steps"])
+        fleet.problems += check_store(store, out["outcome"], SMALL_JOB["stop.steps"])
         store.database.close()
     out.update({"reached": fleet.reached(), "steps": fleet.step_times(), "logs": fleet.logs() if fleet.problems else "",
                 "seconds": time.monotonic() - start})
@@ -94,21 +110,11 @@ def run_job(binaries, folder, actions):
     return out
 
 
-def check_store(store, job, outcome, steps):
-    """The account of a job that has ended."""
-    problems = []
-    ledger = dict(outcome["ledger"])
-    issued = ledger.pop("issued", 0)
-    if issued == 0 or issued != sum(ledger.values()) or ledger.get("in_flight", 0) != 0:
-        problems.append(f"the ledger does not sum: {outcome['ledger']}")
-    counted = dict(store.rows("SELECT ledger, COUNT(*) FROM samples WHERE job = ? GROUP BY 1", job))
-    if counted != ledger:
-        problems.append(f"the samples are {counted}, the ledger says {ledger}")
-    draws = [draw for _, _, draw in outcome["batches"]]
-    if len(draws) != len(set(draws)):
-        problems.append("a draw is in two batches")
-    if outcome["step"] != steps:
-        problems.append(f"{outcome['step']} steps instead of {steps}")
+def check_store(store, outcome, steps):
+    """A job that has ended well, in an account without a violation."""
+    problems = fault_fleet.ledger_problems(store.state)
+    if outcome["step"] != steps or outcome["ledger"].get("in_flight", 0) != 0:
+        problems.append(f"step {outcome['step']} instead of {steps}, ledger {outcome['ledger']}")
     return problems
 
 
@@ -145,9 +151,11 @@ def main():
     parser.add_argument("binaries")
     parser.add_argument("source")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--bundles", action="store_true")
     parser.add_argument("--points", default="")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--report", default="")
+    parser.add_argument("--side-by-side", type=int, default=4)
     arguments = parser.parse_args()
     points = arguments.points.split(",") if arguments.points else fault_fleet.fail_points(arguments.source)
     failures = []
@@ -157,7 +165,7 @@ def main():
             print("\n".join(reference["problems"]) + "\n" + reference["logs"])
             return 1
         print(f"undisturbed: {reference['seconds']:.1f} s, {len(reference['reached'])} points reached", flush=True)
-        wanted = single_runs(points, arguments.seed) if arguments.all or arguments.points else bundles_of(points)
+        wanted = bundles_of(points) if arguments.bundles else single_runs(points, arguments.all, arguments.seed)
 
         def sweep(number_and_actions):
             number, actions = number_and_actions
@@ -167,7 +175,7 @@ def main():
             return run
 
         runs = []
-        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        with ThreadPoolExecutor(arguments.side_by_side) as pool:
             for run in pool.map(sweep, enumerate(wanted)):
                 runs.append(run)
                 died = {death["point"] for death in run["deaths"]}

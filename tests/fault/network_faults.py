@@ -183,6 +183,9 @@ def main():
             if different:
                 failed += 1
                 print(f"FAILED: {label}: " + "\n".join(different[:20]))
+        violations = fault_fleet.ledger_problems(fleet.state)
+        failed += len(violations)
+        print("\n".join(violations))
         submitted = store.rows("SELECT COUNT(*) FROM jobs")[0][0]
         if submitted != len(names):
             failed += 1

@@ -40,7 +40,7 @@ def main():
         places[name] = path
     shipped, faulty = dict(contents(os.path.join(build, "bin"))), dict(contents(os.path.join(build, "fault", "bin")))
     for name, path in sorted(places.items()):
-        word = b"\0" + name.encode() + b"\0"
+        word = name.encode() + b"\0"
         errors += [f"bin/{binary} has the fail point {name}" for binary, bytes in shipped.items() if word in bytes]
         if not any(word in bytes for bytes in faulty.values()):
             errors.append(f"{path}: no binary of fault/bin has {name}: is the file in a sluice_fail_points()?")
