@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -67,13 +68,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit) {
         absl::StrCat(path, " has ", info.st_size, " bytes; the limit is ", limit));
   }
   std::string out;
-  char buffer[1 << 16];
+  constexpr size_t kBuffer = 1 << 16;
+  const auto buffer = std::make_unique<char[]>(kBuffer);  // the metrics' threads have small stacks
   while (true) {
-    const ssize_t n = read(fd.get(), buffer, sizeof(buffer));
+    const ssize_t n = read(fd.get(), buffer.get(), kBuffer);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(errno, absl::StrCat("reading ", path));
     if (n == 0) return out;
-    out.append(buffer, static_cast<size_t>(n));
+    out.append(buffer.get(), static_cast<size_t>(n));
     if (static_cast<int64_t>(out.size()) > limit) {
       return absl::ResourceExhaustedError(
           absl::StrCat(path, " is larger than the limit of ", limit, " bytes"));

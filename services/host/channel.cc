@@ -9,8 +9,15 @@ namespace {
 // A connection on which nothing comes for kPingAfterMs is asked; without an answer within kPingTimeoutMs it
 // is broken, and its calls end with UNAVAILABLE.
 constexpr int kPingAfterMs = 20000, kPingTimeoutMs = 10000;
-constexpr int kLongestReconnectMs = 1000;
+constexpr int kConnectTimeoutMs = 5000, kLongestReconnectMs = 1000;  // of one try; between tries
 }  // namespace
+
+std::map<std::string, int> ClientKeepalive(ChannelUse use) {
+  std::map<std::string, int> out = {{GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs},
+                                    {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs}};
+  if (use == ChannelUse::kLongSilentCalls) out[GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA] = 0;
+  return out;
+}
 
 std::map<std::string, int> ServerKeepalive() {
   return {{GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs},
@@ -23,11 +30,9 @@ grpc::ChannelArguments MakeChannelArguments(ChannelUse use) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingAfterMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
-  if (use == ChannelUse::kLongSilentCalls) arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  for (const auto& [name, value] : ClientKeepalive(use)) arguments.SetInt(name, value);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // loopback never goes through a proxy
   return arguments;

@@ -29,6 +29,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& ad
 // What MakeChannel sets, for in-process channels and tests.
 grpc::ChannelArguments MakeChannelArguments(ChannelUse use = ChannelUse::kShortCalls);
 
+// Of these, what notices a peer that no longer answers.
+std::map<std::string, int> ClientKeepalive(ChannelUse use);
 // What a server of Sluice sets: it pings its clients, and allows their pings.
 std::map<std::string, int> ServerKeepalive();
 

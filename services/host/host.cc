@@ -60,7 +60,7 @@ Host::Host(std::string role, ServerOptions options, const ExecutorOptions& execu
     : role_(std::move(role)),
       options_(std::move(options)),
       registry_(std::make_shared<prometheus::Registry>()),
-      process_metrics_(std::make_shared<ProcessMetrics>(role_)),
+      process_metrics_(std::make_shared<ProcessMetrics>(role_, options_.state_dir)),
       executor_(std::make_unique<Executor>(executor)),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (options_.name.empty()) options_.name = role_;

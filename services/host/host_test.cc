@@ -75,6 +75,16 @@ TEST(Host, ServesMetricsOfItsRegistryAndOfTheProcessOnAFreePort) {
   EXPECT_GT(ResidentMemoryBytes(), 1 << 20);
 }
 
+TEST(Host, TellsTheRoomOnTheDiskOfItsState) {
+  EXPECT_THAT(GetMetrics(MakeHost()->metrics_address()),
+              ::testing::Not(HasSubstr("sluice_state_free_bytes")));
+  ServerOptions options;
+  options.state_dir = TemporaryFolder();
+  const std::string answer = GetMetrics(MakeHost(options)->metrics_address());
+  EXPECT_THAT(answer, HasSubstr("\nsluice_state_free_bytes "));
+  EXPECT_THAT(answer, HasSubstr("\nsluice_state_size_bytes "));
+}
+
 TEST(Host, SaysThatItServesThroughTheHealthService) {
   const auto host = MakeHost();
   ASSERT_TRUE(host->Start().ok());

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -30,14 +32,25 @@ prometheus::MetricFamily Gauge(std::string name, std::string help, double value,
 
 }  // namespace
 
-ProcessMetrics::ProcessMetrics(std::string role)
-    : role_(std::move(role)), start_time_(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch())) {}
+ProcessMetrics::ProcessMetrics(std::string role, std::string state_dir)
+    : role_(std::move(role)),
+      state_dir_(std::move(state_dir)),
+      start_time_(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch())) {}
 
 std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
-  return {Gauge("process_resident_memory_bytes", "Physical memory of this process.", ResidentMemoryBytes()),
-          Gauge("process_start_time_seconds", "When this process started, seconds since 1970.", start_time_),
-          Gauge("sluice_build_info", "1, with the version and the role as labels.", 1,
-                {{"role", role_}, {"version", SLUICE_VERSION}})};
+  std::vector<prometheus::MetricFamily> out = {
+      Gauge("process_resident_memory_bytes", "Physical memory of this process.", ResidentMemoryBytes()),
+      Gauge("process_start_time_seconds", "When this process started, seconds since 1970.", start_time_),
+      Gauge("sluice_build_info", "1, with the version and the role as labels.", 1,
+            {{"role", role_}, {"version", SLUICE_VERSION}})};
+  std::error_code unknown;
+  const std::filesystem::space_info space = std::filesystem::space(state_dir_, unknown);
+  if (state_dir_.empty() || unknown) return out;
+  out.push_back(Gauge("sluice_state_free_bytes", "Room on the file system of the state folder.",
+                      static_cast<double>(space.available)));
+  out.push_back(Gauge("sluice_state_size_bytes", "Size of the file system of the state folder.",
+                      static_cast<double>(space.capacity)));
+  return out;
 }
 
 double ResidentMemoryBytes() {

@@ -1,5 +1,13 @@
 #include "services/remote/remote_trainer.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <map>
 #include <string>
@@ -66,7 +74,7 @@ class OrderTrainer final : public Trainer {
   absl::StatusOr<PolicyRef> PublishFirst(const JobId&) override {
     const Call call(*this);
     if (blocked != nullptr) {
-      started.Notify();
+      if (!started.HasBeenNotified()) started.Notify();  // calls take turns
       blocked->WaitForNotification();
     }
     version_ = std::max<PolicyVersion>(version_, 0);
@@ -131,6 +139,7 @@ class OrderTrainer final : public Trainer {
 
 class RemoteTrainerTest : public ::testing::Test {
  protected:
+  absl::Notification go_;  // a call that its client gave up may come after the test's body
   OrderTrainer trainer_;
   Executor executor_;
   TrainerAdapter adapter_{trainer_, executor_};
@@ -208,8 +217,7 @@ TEST_F(RemoteTrainerTest, TakesManyGroupsInOneStream) {
 }
 
 TEST_F(RemoteTrainerTest, MakesCallsTakeTurns) {
-  absl::Notification go;
-  trainer_.blocked = &go;
+  trainer_.blocked = &go_;
   std::thread first([&] { EXPECT_TRUE(remote_.PublishFirst("job").ok()); });
   trainer_.started.WaitForNotification();
   // While the first call is under way a second one waits, and gives up at its deadline.
@@ -219,15 +227,14 @@ TEST_F(RemoteTrainerTest, MakesCallsTakeTurns) {
   EXPECT_EQ(other.AddGroup("job", 1, SomeGroup(1)).code(), absl::StatusCode::kDeadlineExceeded);
   std::thread second(
       [&] { EXPECT_TRUE(RemoteTrainer(server_.peer()).AddGroup("job", 1, SomeGroup(2)).ok()); });
-  go.Notify();
+  go_.Notify();
   first.join();
   second.join();
   EXPECT_FALSE(trainer_.overlapped);
 }
 
 TEST_F(RemoteTrainerTest, EndsACallWhenItsTokenIsRaised) {
-  absl::Notification go;
-  trainer_.blocked = &go;
+  trainer_.blocked = &go_;
   RemoteTrainerOptions options;
   RemoteTrainer remote(server_.peer(), options);
   std::thread canceller([&] {
@@ -236,8 +243,107 @@ TEST_F(RemoteTrainerTest, EndsACallWhenItsTokenIsRaised) {
   });
   EXPECT_EQ(remote.PublishFirst("job").status().code(), absl::StatusCode::kCancelled);
   canceller.join();
-  go.Notify();
+  go_.Notify();
   EXPECT_EQ(remote.PublishFirst("job").status().code(), absl::StatusCode::kCancelled);
+}
+
+// A peer that takes connections and never says anything: its process is stopped, or its machine is gone.
+class SilentPeer {
+ public:
+  SilentPeer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(at);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&at), size), 0);
+    EXPECT_EQ(listen(socket_, 16), 0);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    address_ = absl::StrCat("127.0.0.1:", ntohs(at.sin_port));
+  }
+  ~SilentPeer() { close(socket_); }
+  const std::string& address() const { return address_; }
+
+ private:
+  const int socket_;
+  std::string address_;
+};
+
+TEST(SilentPeerTest, EveryCallOfTheLearnerEndsAtItsDeadline) {
+  const SilentPeer peer;
+  RemoteTrainerOptions options;
+  options.train_timeout = options.short_timeout = absl::Milliseconds(50);
+  RemoteTrainer trainer(*Connect(peer.address(), ChannelUse::kLongSilentCalls), options);
+  JobSpec spec = SomeSpec();
+  spec.timeout.train_seconds = 0.05;
+  const absl::Status ends[] = {
+      trainer.Open("j", spec).status(),      trainer.Supervise("j", 0, {{{{1, 2}, 1}}}).status(),
+      trainer.PublishFirst("j").status(),    trainer.AddGroup("j", 1, SomeGroup(1)),
+      trainer.Step("j", 1, {1}).status(),    trainer.Checkpoint("j").status(),
+      trainer.ListCheckpoints("j").status(), trainer.Export("j", 1, "/out")};
+  for (const absl::Status& end : ends) {
+    EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded) << end;
+    EXPECT_THAT(std::string(end.message()), HasSubstr(peer.address()));
+  }
+}
+
+// A learner in a process of its own, whose steps take for ever. Its address comes through `pipe`.
+[[noreturn]] void ServeForEver(int pipe) {
+  absl::Notification never;
+  OrderTrainer trainer;
+  trainer.blocked = &never;
+  Executor executor;
+  TrainerAdapter adapter(trainer, executor);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1);
+  builder.RegisterService(&adapter);
+  const auto server = builder.BuildAndStart();
+  if (write(pipe, &port, sizeof(port)) != sizeof(port)) _exit(1);
+  trainer.started.WaitForNotification();
+  if (write(pipe, &port, sizeof(port)) != sizeof(port)) _exit(1);  // the call is here
+  server->Wait();
+  _exit(0);
+}
+
+// Stops a peer after a long silent call went on for many pings: the call must not wait for its deadline.
+int CallAStoppedPeer() {
+  int ends[2];
+  if (pipe(ends) != 0) return 1;
+  const pid_t child = fork();  // before this process has threads of gRPC
+  if (child == 0) ServeForEver(ends[1]);
+  int port = 0;
+  if (read(ends[0], &port, sizeof(port)) != sizeof(port)) return 2;
+  grpc::ChannelArguments arguments;
+  std::map<std::string, int> keepalive = ClientKeepalive(ChannelUse::kLongSilentCalls);
+  keepalive[GRPC_ARG_KEEPALIVE_TIME_MS] = 20;  // a thousand times as often
+  keepalive[GRPC_ARG_KEEPALIVE_TIMEOUT_MS] = 1000;
+  for (const auto& [name, value] : keepalive) arguments.SetInt(name, value);
+  const std::string address = absl::StrCat("127.0.0.1:", port);
+  RemoteTrainer trainer(
+      {address, grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments)});
+  std::thread stopper([&] {
+    if (read(ends[0], &port, sizeof(port)) != sizeof(port)) _exit(3);
+    // The call is silent for longer than the two pings take that go without data by default.
+    pollfd more = {ends[0], POLLIN, 0};
+    if (poll(&more, 1, 300) != 0) _exit(5);
+    kill(child, SIGSTOP);
+  });
+  const absl::Status status = trainer.PublishFirst("j").status();  // in half an hour
+  stopper.join();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return absl::IsUnavailable(status) ? 0 : 4;
+}
+
+TEST(StoppedPeerDeathTest, IsNoticedDuringALongSilentCall) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        alarm(60);  // a failing test only
+        _exit(CallAStoppedPeer());
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

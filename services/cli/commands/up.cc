@@ -20,7 +20,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr absl::Duration kDownDeadline = absl::Seconds(60);
+constexpr absl::Duration kDownReserve = absl::Seconds(30);  // beyond what the fleet takes to stop
 
 struct UpOptions {
   std::string state = kDefaultState;
@@ -31,6 +31,11 @@ struct UpOptions {
 struct DownOptions {
   std::string state = kDefaultState;
 };
+
+int ReportUp(const absl::Status& status) {
+  const int code = Report(status);
+  return absl::IsCancelled(status) ? kInterrupted : code;
+}
 
 void SayOnStandardError(const std::string& line) { std::cerr << "sluice up: " << line << std::endl; }
 
@@ -64,7 +69,7 @@ absl::Status Down(const DownOptions& options) {
   if (!record.ok()) return absl::NotFoundError(absl::StrCat("no fleet in ", options.state));
   // The lock says whether the supervisor lives; its pid may have been used again.
   const std::string lock_path = options.state + "/run/supervisor.lock";
-  const absl::Time deadline = absl::Now() + kDownDeadline;
+  const absl::Time deadline = absl::Now() + absl::Seconds(record->stop_seconds) + kDownReserve;
   bool told = false;
   while (absl::Now() < deadline) {
     const auto lock = FileLock::Acquire(lock_path);
@@ -124,9 +129,17 @@ void AddUpCommands(CommandLine& line) {
             "--allow-weaker-sandbox", o.shape.allow_weaker_sandbox,
             "Reward workers run programs although their sandbox lacks properties; each verdict is "
             "stamped with them");
+        command
+            .add_option(
+                "--stop-seconds", o.shape.stop_seconds,
+                "From SIGTERM or SIGINT until everything has ended: workers, then the learner with a "
+                "checkpoint, then the coordinator; what takes longer is killed. A second SIGINT kills "
+                "all at once")
+            ->capture_default_str()
+            ->check(CLI::Range(1.0, 86400.0));
         command.add_flag("--detach", o.detach, "Return when everything serves and leave it running");
       },
-      [](const UpOptions& o) { return Report(o.detach ? RunDetached(o) : RunInForeground(o)); });
+      [](const UpOptions& o) { return ReportUp(o.detach ? RunDetached(o) : RunInForeground(o)); });
   line.Add<DownOptions>(
       "down", "Stops the fleet of a state directory, in order.",
       [](CLI::App& command, DownOptions& o) {

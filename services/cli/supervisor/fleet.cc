@@ -22,6 +22,23 @@ int ThreadsPerProcess(const FleetShape& shape, int cores) {
   return std::max(1, cores / std::max({1, shape.rollout_workers, shape.learner_ranks}));
 }
 
+const std::vector<StopStage>& StopStages() {
+  static const std::vector<StopStage> stages = {
+      {{"rollout", "reward"}, 0.3}, {{"learner"}, 0.85}, {{"coordinator"}, 1.0}};
+  return stages;
+}
+
+double StopSecondsOf(const std::string& role, double stop_seconds) {
+  double before = 0;
+  for (const StopStage& stage : StopStages()) {
+    if (std::count(stage.roles.begin(), stage.roles.end(), role) > 0) {
+      return 0.9 * (stage.until - before) * stop_seconds;  // the rest is for the process to end
+    }
+    before = stage.until;
+  }
+  return stop_seconds;
+}
+
 std::string LogPath(const std::string& state, const FleetMember& member) {
   return absl::StrCat(state, "/logs/", member.name, ".log");
 }
@@ -40,6 +57,7 @@ std::vector<std::string> CommandOf(const FleetMember& member, const StartContext
   const auto add = [&](const char* flag, const std::string& value) {
     argv.insert(argv.end(), {flag, value});
   };
+  add("--stop-seconds", absl::StrCat(StopSecondsOf(member.role, context.stop_seconds)));
   if (member.role != "coordinator") add("--coordinator", context.coordinator);
   if (member.role == "rollout" || member.role == "learner") add("--threads", absl::StrCat(context.threads));
   if (member.role == "rollout") add("--device", context.device);

@@ -13,6 +13,7 @@ struct FleetShape {
   bool http = false;           // rollout workers serve the OpenAI API, each on a port of its own
   std::vector<std::string> scorers = {};  // NAME=HOST:PORT, the other reward services that reward workers ask
   bool allow_weaker_sandbox = false;      // of the reward workers
+  double stop_seconds = 30;               // from the order to stop until everything has ended
   friend bool operator==(const FleetShape&, const FleetShape&) = default;
 };
 
@@ -27,6 +28,17 @@ struct FleetMember {
 std::vector<FleetMember> MembersOf(const FleetShape& shape);
 // Threads of one rollout worker or learner rank on a machine with so many cores; at least 1.
 int ThreadsPerProcess(const FleetShape& shape, int cores);
+
+// The stop in order: workers hand back what they have, the learner makes a checkpoint, the coordinator is
+// last to know of it. Each stage ends when this share of the fleet's stop_seconds has passed since the order,
+// at the latest.
+struct StopStage {
+  std::vector<std::string> roles;
+  double until;
+};
+const std::vector<StopStage>& StopStages();
+// What a process of the role is given of the fleet's time.
+double StopSecondsOf(const std::string& role, double stop_seconds);
 
 // Where a process of a state directory keeps its things.
 std::string LogPath(const std::string& state, const FleetMember& member);
@@ -45,6 +57,7 @@ struct StartContext {
   std::string http_port;                  // of a rollout worker; empty: no HTTP
   std::vector<std::string> scorers = {};  // of a reward worker
   bool allow_weaker_sandbox = false;      // of a reward worker
+  double stop_seconds = 30;               // of the fleet
 };
 std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context);
 

@@ -1,5 +1,6 @@
 #include "services/cli/supervisor/fleet.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -36,6 +37,26 @@ TEST(FleetTest, SharesTheCoresOutWhenThreadsAreNotGiven) {
   EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 2, .learner_ranks = 2}, 8), 4);
   EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 4, .learner_ranks = 2}, 2), 1);
   EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 4, .learner_ranks = 2, .threads = 5}, 2), 5);
+}
+
+TEST(FleetTest, SharesTheTimeOfAStopOutInOrder) {
+  double before = 0, sum = 0;
+  for (const StopStage& stage : StopStages()) {
+    EXPECT_GT(stage.until, before);
+    for (const std::string& role : stage.roles) {
+      EXPECT_LT(StopSecondsOf(role, 100), 100 * (stage.until - before))
+          << role;  // the supervisor waits longer
+      EXPECT_GT(StopSecondsOf(role, 100), 0) << role;
+    }
+    sum += StopSecondsOf(stage.roles[0], 100);
+    before = stage.until;
+  }
+  EXPECT_EQ(before, 1);
+  EXPECT_LT(sum, 100);
+  StartContext context = Context();
+  context.stop_seconds = 100;
+  EXPECT_THAT(CommandOf({"learner", 0, "learner-0"}, context),
+              IsSupersetOf({std::string("--stop-seconds"), absl::StrCat(StopSecondsOf("learner", 100))}));
 }
 
 TEST(FleetTest, GivesALearnerItsRankAndEpoch) {

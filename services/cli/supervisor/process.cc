@@ -1,11 +1,14 @@
 #include "services/cli/supervisor/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -148,13 +151,21 @@ std::optional<ExitStatus> PollChild(pid_t pid) {
   return FromWaitStatus(status);
 }
 
+std::optional<ExitStatus> AwaitChild(pid_t pid, absl::Duration limit) {
+  const absl::Time end = absl::Now() + limit;
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  for (absl::Duration left = limit; fd >= 0 && left > absl::ZeroDuration(); left = end - absl::Now()) {
+    pollfd ended = {fd, POLLIN, 0};
+    const int64_t millis = std::min<int64_t>(absl::ToInt64Milliseconds(left) + 1, 3600 * 1000);
+    if (poll(&ended, 1, static_cast<int>(millis)) > 0) break;
+  }
+  if (fd >= 0) close(fd);
+  return PollChild(pid);
+}
+
 ExitStatus StopChild(pid_t pid, absl::Duration deadline) {
   kill(pid, SIGTERM);
-  const absl::Time end = absl::Now() + deadline;
-  while (absl::Now() < end) {
-    if (const auto exit = PollChild(pid)) return *exit;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
+  if (const auto exit = AwaitChild(pid, deadline)) return *exit;
   kill(pid, SIGKILL);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {

@@ -46,6 +46,8 @@ struct ExitStatus {
   std::string ToString() const;
 };
 std::optional<ExitStatus> PollChild(pid_t pid);
+// Waits for the child's end, at most so long, and reaps it; nothing when it still runs then.
+std::optional<ExitStatus> AwaitChild(pid_t pid, absl::Duration limit);
 // Sends SIGTERM, waits until the deadline, sends SIGKILL, and reaps.
 ExitStatus StopChild(pid_t pid, absl::Duration deadline);
 

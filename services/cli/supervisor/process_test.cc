@@ -1,12 +1,14 @@
 #include "services/cli/supervisor/process.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "core/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,13 +19,9 @@ namespace {
 using ::testing::HasSubstr;
 
 ExitStatus AwaitExit(pid_t pid) {
-  const absl::Time deadline = absl::Now() + absl::Minutes(1);
-  while (absl::Now() < deadline) {
-    if (const auto exit = PollChild(pid)) return *exit;
-    absl::SleepFor(absl::Milliseconds(1));
-  }
-  ADD_FAILURE() << "process " << pid << " does not end";
-  return {};
+  const auto exit = AwaitChild(pid, absl::Minutes(1));
+  EXPECT_TRUE(exit.has_value()) << "process " << pid << " does not end";
+  return exit.value_or(ExitStatus{});
 }
 
 TEST(ProcessTest, SendsOutputToTheLog) {
@@ -92,8 +90,7 @@ TEST(ProcessTest, DoesNotRunWhenItsParentDiesBefore) {
   pid_t child = 0;
   ASSERT_EQ(read(ends[0], &child, sizeof(child)), static_cast<ssize_t>(sizeof(child)));
   EXPECT_EQ(AwaitExit(parent).ToString(), "signal 9 (Killed)");
-  const absl::Time deadline = absl::Now() + absl::Minutes(1);
-  while (IdentityOf(child).ok() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  AwaitChild(child, absl::Minutes(1));  // its end; it is another's to reap
   EXPECT_FALSE(IdentityOf(child).ok());
   EXPECT_FALSE(FileExists(file));
   for (const int end : ends) close(end);
@@ -116,15 +113,24 @@ TEST(ProcessTest, KnowsAProcessByItsStartTime) {
 }
 
 TEST(ProcessTest, KillsWhatDoesNotStop) {
+  // The child says through a FIFO that it no longer heeds SIGTERM: opening it waits for the child.
   const std::string ready = ::testing::TempDir() + "/process_test.ready";
   std::filesystem::remove(ready);
-  const auto pid = Spawn({{"/bin/sh", "-c", "trap '' TERM; touch " + ready + "; while :; do sleep 1; done"}});
+  ASSERT_EQ(mkfifo(ready.c_str(), 0600), 0);
+  const auto pid = Spawn({{"/bin/sh", "-c", "trap '' TERM; echo > " + ready + "; exec sleep 600"}});
   ASSERT_TRUE(pid.ok());
-  const absl::Time deadline = absl::Now() + absl::Minutes(1);
-  while (!FileExists(ready) && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  std::ifstream(ready).get();
   const ExitStatus exit = StopChild(*pid, absl::Milliseconds(20));
   EXPECT_TRUE(exit.signalled);
   EXPECT_EQ(exit.code, SIGKILL);
+}
+
+TEST(ProcessTest, WaitsForAChildOnlySoLong) {
+  const auto pid = Spawn({{"/bin/sleep", "600"}});
+  ASSERT_TRUE(pid.ok());
+  EXPECT_FALSE(AwaitChild(*pid, absl::Milliseconds(20)).has_value());
+  kill(*pid, SIGKILL);
+  EXPECT_EQ(AwaitExit(*pid).ToString(), "signal 9 (Killed)");
 }
 
 TEST(ProcessTest, NamesABinaryThatDoesNotStandBesideThisOne) {

@@ -1,5 +1,5 @@
-// When a process that died is started again: exponential backoff while it dies quickly, from the start once
-// it lived. Pure; not thread-safe.
+// When a process that died is started again: at once when it lived, with exponential backoff while it dies
+// quickly. Pure; not thread-safe.
 #pragma once
 
 #include "absl/time/time.h"

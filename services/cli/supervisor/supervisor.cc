@@ -20,6 +20,8 @@ constexpr int64_t kMaxLogBytes = 64 << 20;
 constexpr int kLogTailLines = 8;
 constexpr absl::Duration kStartingPoll = absl::Milliseconds(20);
 constexpr absl::Duration kAdoptedPoll = absl::Milliseconds(200);
+constexpr absl::Duration kStoppingPoll = absl::Milliseconds(20);
+constexpr absl::Duration kKillLimit = absl::Seconds(5);  // from SIGKILL until the kernel lets go
 
 sigset_t SupervisedSignals() {
   sigset_t set;
@@ -208,6 +210,7 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   context.device = options_.shape.device;
   context.scorers = options_.shape.scorers;
   context.allow_weaker_sandbox = options_.shape.allow_weaker_sandbox;
+  context.stop_seconds = options_.shape.stop_seconds;
   if (options_.shape.http) context.http_port = "0";
   context.coordinator = Find("coordinator")->address.grpc;
   context.rendezvous = Find("learner-0") ? Find("learner-0")->address.grpc : "";
@@ -289,37 +292,79 @@ absl::Status Supervisor::Run() {
     const int signal = status.ok() ? sigtimedwait(&signals, nullptr, &wait) : 0;
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) break;
   }
-  StopAll();
-  return status;
+  const absl::Status stopped = StopAll();
+  return status.ok() ? stopped : status;
 }
 
-void Supervisor::StopStage(const std::string& role) {
-  for (const Member& m : members_) {
-    if (m.is.role == role && m.process.pid != 0) kill(m.process.pid, SIGTERM);
-  }
-  const absl::Time deadline = absl::Now() + options_.stop_deadline;
+std::vector<Supervisor::Member*> Supervisor::Running(const StopStage& stage) {
+  std::vector<Member*> running;
+  std::string how;
   for (Member& m : members_) {
-    if (m.is.role != role) continue;
-    std::string how;
-    bool killed = false;
-    while (m.process.pid != 0 && !HasExited(m, how)) {
-      if (!killed && absl::Now() > deadline) {
-        options_.say(absl::StrCat(m.is.name, " did not stop in time; killing it"));
-        kill(m.process.pid, SIGKILL);
-        killed = true;
-      }
-      absl::SleepFor(absl::Milliseconds(10));
+    if (std::count(stage.roles.begin(), stage.roles.end(), m.is.role) == 0 || m.process.pid == 0) continue;
+    if (HasExited(m, how)) {
+      m.process = {};
+      m.phase = Phase::kWaiting;
+    } else {
+      running.push_back(&m);
     }
-    m.process = {};
-    m.phase = Phase::kWaiting;
+  }
+  return running;
+}
+
+bool Supervisor::StopMembers(const StopStage& stage, absl::Time deadline) {
+  for (const Member* m : Running(stage)) kill(m->process.pid, SIGTERM);
+  const sigset_t signals = SupervisedSignals();
+  const timespec poll = absl::ToTimespec(kStoppingPoll);
+  bool killed = false;
+  while (true) {
+    const std::vector<Member*> running = Running(stage);
+    if (running.empty()) return true;
+    if (!killed && absl::Now() > deadline) {
+      for (const Member* m : running) {
+        options_.say(absl::StrCat(m->is.name, " did not stop in time; killing it. The end of its log:\n",
+                                  TailOfFile(LogPath(options_.state, m->is), kLogTailLines)));
+        kill(m->process.pid, SIGKILL);
+      }
+      killed = true;
+    }
+    if (sigtimedwait(&signals, nullptr, &poll) == SIGINT) return false;
   }
 }
 
-void Supervisor::StopAll() {
-  for (const char* role : {"coordinator", "rollout", "reward", "learner"}) StopStage(role);
+void Supervisor::KillAll() {
+  for (const StopStage& stage : StopStages()) {
+    for (const Member* m : Running(stage)) kill(m->process.pid, SIGKILL);
+  }
+  for (const StopStage& stage : StopStages()) {
+    const sigset_t child = [] {
+      sigset_t set;
+      sigemptyset(&set);
+      sigaddset(&set, SIGCHLD);
+      return set;
+    }();
+    const timespec poll = absl::ToTimespec(kStoppingPoll);
+    const absl::Time deadline = absl::Now() + kKillLimit;
+    while (!Running(stage).empty() && absl::Now() < deadline) sigtimedwait(&child, nullptr, &poll);
+  }
+}
+
+absl::Status Supervisor::StopAll() {
+  const absl::Time start = absl::Now();
+  options_.say(absl::StrCat("stopping, within ", options_.shape.stop_seconds,
+                            " s: the workers, the learner, the coordinator. SIGINT (Ctrl-C) kills them now"));
+  bool interrupted = false;
+  for (const StopStage& stage : StopStages()) {
+    interrupted = !StopMembers(stage, start + absl::Seconds(stage.until * options_.shape.stop_seconds));
+    if (interrupted) break;
+  }
+  if (interrupted) KillAll();
   for (Member& m : members_) m.address = {};
-  WriteRecords().IgnoreError();
+  const absl::Status written = WriteRecords();
+  if (interrupted) {
+    return absl::CancelledError("interrupted while stopping: every process was killed; `sluice up` goes on");
+  }
   options_.say("stopped");
+  return written;
 }
 
 absl::Status Supervisor::WriteRecords() const {
@@ -328,6 +373,7 @@ absl::Status Supervisor::WriteRecords() const {
   record.self = getpid();
   record.gang_epoch = gang_epoch_;
   record.learner_ranks = options_.shape.learner_ranks;
+  record.stop_seconds = options_.shape.stop_seconds;
   for (const Member& m : members_) {
     if (!m.address.grpc.empty()) {
       cluster.push_back(

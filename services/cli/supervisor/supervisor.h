@@ -32,8 +32,7 @@ struct SupervisorOptions {
   FleetShape shape;
   int cores = 1;
   RestartLimits limits;
-  absl::Duration start_deadline = absl::Seconds(120);  // from start to serving
-  absl::Duration stop_deadline = absl::Seconds(10);    // from SIGTERM to SIGKILL, each stage
+  absl::Duration start_deadline = absl::Seconds(120);                       // from start to serving
   std::function<void(const std::string&)> say = [](const std::string&) {};  // one line for people
 };
 
@@ -42,7 +41,8 @@ class Supervisor {
   // Takes the state directory (FAILED_PRECONDITION when another supervisor has it) and adopts what still runs
   // there.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Create(SupervisorOptions options);
-  // Until SIGTERM or SIGINT, then stops all. Fails when a process never came up, with the end of its log.
+  // Until SIGTERM or SIGINT, then stops all, in order and within shape.stop_seconds. Fails when a process
+  // never came up, with the end of its log. CANCELLED when SIGINT came while stopping: everything was killed.
   absl::Status Run();
 
  private:
@@ -72,8 +72,12 @@ class Supervisor {
   absl::Status CheckServing(Member& member, absl::Time now);
   bool KeepsAddress(const Member& member) const;
   bool HasExited(Member& member, std::string& how);
-  void StopAll();
-  void StopStage(const std::string& role);
+  absl::Status StopAll();
+  // False when it was interrupted.
+  bool StopMembers(const StopStage& stage, absl::Time deadline);
+  void KillAll();
+  // Members of the stage that run.
+  std::vector<Member*> Running(const StopStage& stage);
   absl::Status WriteRecords() const;
   const Member* Find(const std::string& name) const;
   bool AllServing() const;

@@ -1,5 +1,7 @@
 #include "services/cli/supervisor/supervisor_record.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
@@ -9,6 +11,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr int64_t kMaxRecordBytes = 1 << 20;
+constexpr double kMaxStopSeconds = 86400;
 using Json = nlohmann::json;
 
 std::string PathOf(const std::string& state) { return absl::StrCat(state, "/run/supervisor.json"); }
@@ -37,6 +40,7 @@ absl::Status WriteSupervisorRecord(const std::string& state, const SupervisorRec
   const Json root = {{"supervisor_pid", record.self},
                      {"gang_epoch", record.gang_epoch},
                      {"learner_ranks", record.learner_ranks},
+                     {"stop_seconds", record.stop_seconds},
                      {"processes", list}};
   return WriteFileAtomically(PathOf(state), root.dump(2) + "\n");
 }
@@ -51,6 +55,9 @@ absl::StatusOr<SupervisorRecord> ReadSupervisorRecord(const std::string& state) 
   out.self = static_cast<int64_t>(NumberOf(root, "supervisor_pid"));
   out.gang_epoch = static_cast<int64_t>(NumberOf(root, "gang_epoch"));
   out.learner_ranks = static_cast<int>(NumberOf(root, "learner_ranks"));
+  if (const auto it = root.find("stop_seconds"); it != root.end() && it->is_number()) {
+    out.stop_seconds = std::clamp(it->get<double>(), 0.0, kMaxStopSeconds);
+  }
   for (const Json& p : root["processes"]) {
     if (!p.is_object()) continue;
     out.processes.push_back(

@@ -20,6 +20,7 @@ struct SupervisorRecord {
   int64_t self = 0;  // pid of the supervisor
   int64_t gang_epoch = 0;
   int learner_ranks = 0;
+  double stop_seconds = 30;  // that its fleet takes to stop
   std::vector<RecordedProcess> processes;
 };
 

@@ -1,6 +1,8 @@
 #include "services/cli/supervisor/supervisor.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +13,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,6 +43,35 @@ mv "$file.part" "$file"
 exec sleep 600
 )";
 
+std::string Replaced(const std::string& script, const std::string& last_line) {
+  return absl::StrReplaceAll(script, {{"exec sleep 600\n", last_line}});
+}
+
+// Waits until `done`, which is asked again when a file of the folder was written or replaced.
+class FolderWatch {
+ public:
+  explicit FolderWatch(const std::string& folder) : fd_(inotify_init1(IN_CLOEXEC)) {
+    inotify_add_watch(fd_, folder.c_str(), IN_MOVED_TO | IN_CLOSE_WRITE);
+  }
+  ~FolderWatch() { close(fd_); }
+  template <typename Done>
+  bool Await(const Done& done) const {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (!done()) {
+      pollfd changed = {fd_, POLLIN, 0};
+      if (poll(&changed, 1, static_cast<int>(absl::ToInt64Milliseconds(deadline - absl::Now()))) <= 0) {
+        return false;
+      }
+      char events[4096];
+      if (read(fd_, events, sizeof(events)) < 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  const int fd_;
+};
+
 class SupervisorTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -46,7 +79,11 @@ class SupervisorTest : public ::testing::Test {
                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_ + "/bin");
-    for (const char* role : {"coordinator", "rollout", "reward", "learner"}) WriteBinary(role, kService);
+    std::filesystem::create_directories(state());
+    WriteBinaries(kService);
+  }
+  void WriteBinaries(const std::string& script) {
+    for (const char* role : {"coordinator", "rollout", "reward", "learner"}) WriteBinary(role, script);
   }
   void TearDown() override {
     for (const pid_t pid : supervisors_) StopChild(pid, absl::Minutes(1));
@@ -65,9 +102,14 @@ class SupervisorTest : public ::testing::Test {
     options.shape = {.rollout_workers = 1, .reward_workers = 1, .learner_ranks = 2};
     options.limits.first_delay = absl::Milliseconds(1);
     options.limits.longest_delay = absl::Milliseconds(10);
+    options.shape.stop_seconds = stop_seconds_;
+    options.say = [path = state() + "/said"](const std::string& line) {
+      std::ofstream(path, std::ios::app) << line << "\n";
+    };
     return options;
   }
   std::string state() const { return folder_ + "/state"; }
+  std::string Said() const { return ReadFile(state() + "/said").value_or(""); }
 
   // Runs one in a process of its own; exits 0 when Run was OK. Its error goes to STATE.error.
   pid_t StartSupervisor() {
@@ -82,25 +124,19 @@ class SupervisorTest : public ::testing::Test {
     return pid;
   }
   ExitStatus AwaitExit(pid_t pid) {
-    const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (absl::Now() < deadline) {
-      if (const auto exit = PollChild(pid)) {
-        std::erase(supervisors_, pid);
-        return *exit;
-      }
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    ADD_FAILURE() << "the supervisor does not end";
-    return {};
+    const auto exit = AwaitChild(pid, absl::Minutes(1));
+    EXPECT_TRUE(exit.has_value()) << "the supervisor does not end";
+    if (exit.has_value()) std::erase(supervisors_, pid);
+    return exit.value_or(ExitStatus{});
   }
 
   using Cluster = std::map<std::string, ClusterProcess>;  // by "role-index"
   // The cluster when it has all five processes, all alive, and satisfies the condition.
   template <typename Condition>
   Cluster AwaitCluster(Condition condition) {
-    const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (absl::Now() < deadline) {
-      Cluster out;
+    Cluster out;
+    const bool came = FolderWatch(state()).Await([&] {
+      out.clear();
       const auto processes = ReadCluster(state());
       bool alive = processes.ok() && processes->size() == 5;
       if (processes.ok()) {
@@ -109,11 +145,10 @@ class SupervisorTest : public ::testing::Test {
           out[absl::StrCat(p.role, "-", p.index)] = p;
         }
       }
-      if (alive && condition(out)) return out;
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    ADD_FAILURE() << "the cluster does not come to the state waited for";
-    return {};
+      return alive && condition(out);
+    });
+    EXPECT_TRUE(came) << "the cluster does not come to the state waited for";
+    return came ? out : Cluster();
   }
   Cluster AwaitCluster() {
     return AwaitCluster([](const Cluster&) { return true; });
@@ -124,7 +159,14 @@ class SupervisorTest : public ::testing::Test {
   }
   static void Kill(const ClusterProcess& process) { kill(static_cast<pid_t>(process.pid), SIGKILL); }
 
+  static void ExpectGone(const Cluster& cluster) {
+    for (const auto& [name, process] : cluster) {
+      EXPECT_FALSE(IdentityOf(static_cast<pid_t>(process.pid)).ok()) << name;
+    }
+  }
+
   std::string folder_;
+  double stop_seconds_ = 30;
   std::vector<pid_t> supervisors_;
 };
 
@@ -138,8 +180,55 @@ TEST_F(SupervisorTest, StartsAllAndStopsAllWhenTold) {
   EXPECT_THAT(Starts("learner-1"), HasSubstr("--rank 1 --world 2"));
   kill(supervisor, SIGTERM);
   EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 0");
-  for (const auto& [name, process] : cluster)
-    EXPECT_FALSE(IdentityOf(static_cast<pid_t>(process.pid)).ok()) << name;
+  ExpectGone(cluster);
+}
+
+TEST_F(SupervisorTest, StopsWorkersThenTheLearnerThenTheCoordinator) {
+  // Notes its name when it is told to stop.
+  WriteBinaries(Replaced(kService,
+                         "trap 'echo \"$name\" >> \"${file%/*}/stops\"; kill $!; exit 0' TERM\n"
+                         "sleep 600 &\nwait\n"));
+  const pid_t supervisor = StartSupervisor();
+  const Cluster cluster = AwaitCluster();
+  kill(supervisor, SIGTERM);
+  EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 0");
+  ExpectGone(cluster);
+  const std::vector<std::string> stops = absl::StrSplit(*ReadFile(state() + "/run/stops"), '\n');
+  ASSERT_EQ(stops.size(), 6u);  // the last is empty
+  EXPECT_THAT(std::vector<std::string>(stops.begin(), stops.begin() + 2),
+              ::testing::UnorderedElementsAre("rollout-0", "reward-0"));
+  EXPECT_THAT(std::vector<std::string>(stops.begin() + 2, stops.begin() + 4),
+              ::testing::UnorderedElementsAre("learner-0", "learner-1"));
+  EXPECT_EQ(stops[4], "coordinator");
+}
+
+TEST_F(SupervisorTest, KillsWhatDoesNotStopWithinItsTime) {
+  stop_seconds_ = 1;
+  WriteBinaries(Replaced(kService, "trap '' TERM\nexec sleep 600\n"));
+  const pid_t supervisor = StartSupervisor();
+  const Cluster cluster = AwaitCluster();
+  kill(supervisor, SIGTERM);
+  EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 0");
+  ExpectGone(cluster);
+  EXPECT_THAT(Said(), HasSubstr("learner-1 did not stop in time; killing it"));
+}
+
+TEST_F(SupervisorTest, KillsAllAtOnceOnASecondInterruptAndGoesOnLater) {
+  stop_seconds_ = 3600;
+  WriteBinaries(Replaced(kService, "trap '' TERM\nexec sleep 600\n"));
+  const pid_t first = StartSupervisor();
+  const Cluster cluster = AwaitCluster();
+  kill(first, SIGINT);
+  EXPECT_TRUE(FolderWatch(state()).Await([&] { return absl::StrContains(Said(), "stopping, within"); }));
+  kill(first, SIGINT);
+  EXPECT_EQ(AwaitExit(first).ToString(), "exit code 1");
+  EXPECT_THAT(*ReadFile(state() + ".error"),
+              HasSubstr("interrupted while stopping: every process was killed"));
+  ExpectGone(cluster);
+  EXPECT_TRUE(ReadCluster(state())->empty());
+  WriteBinaries(kService);
+  StartSupervisor();
+  EXPECT_EQ(AwaitCluster().size(), 5u);
 }
 
 TEST_F(SupervisorTest, StartsAProcessAgainAtItsAddressWhenItDies) {
@@ -203,8 +292,7 @@ TEST_F(SupervisorTest, AdoptsWhatAKilledSupervisorLeft) {
       AwaitCluster([&](const Cluster& now) { return now.at("reward-0").pid != after.at("reward-0").pid; });
   kill(second, SIGTERM);
   EXPECT_EQ(AwaitExit(second).ToString(), "exit code 0");
-  for (const auto& [name, process] : last)
-    EXPECT_FALSE(IdentityOf(static_cast<pid_t>(process.pid)).ok()) << name;
+  ExpectGone(last);
 }
 
 TEST_F(SupervisorTest, GivesUpWithTheEndOfTheLogWhenAProcessNeverServes) {

@@ -16,7 +16,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr absl::Duration kStopDeadline = absl::Seconds(60);
+constexpr absl::Duration kStopReserve = absl::Seconds(30);  // beyond what the fleet takes
 constexpr int kLogTailLines = 12;
 
 }  // namespace
@@ -55,7 +55,9 @@ absl::Status UpProcess::Spawn() {
                                    "--learner-ranks",
                                    absl::StrCat(shape_.learner_ranks),
                                    "--device",
-                                   shape_.device};
+                                   shape_.device,
+                                   "--stop-seconds",
+                                   absl::StrCat(shape_.stop_seconds)};
   if (shape_.http) argv.push_back("--http");
   for (const std::string& scorer : shape_.scorers) argv.insert(argv.end(), {"--scorer", scorer});
   if (shape_.allow_weaker_sandbox) argv.push_back("--allow-weaker-sandbox");
@@ -91,7 +93,7 @@ absl::Status UpProcess::KeepAlive() {
 }
 
 void UpProcess::Stop() {
-  if (pid_ != 0) StopChild(std::exchange(pid_, 0), kStopDeadline);
+  if (pid_ != 0) StopChild(std::exchange(pid_, 0), absl::Seconds(shape_.stop_seconds) + kStopReserve);
 }
 
 }  // namespace sluice::cli
