@@ -32,8 +32,10 @@ std::string Printable(absl::string_view text) {
       absl::StrAppend(&out, absl::CHexEscape(bytes));
     } else if (!IsUnseen(c.code_point)) {
       absl::StrAppend(&out, bytes);
+    } else if (c.code_point > 0xFFFF) {
+      absl::StrAppendFormat(&out, "\\U%08x", c.code_point);
     } else {
-      absl::StrAppendFormat(&out, c.code_point > 0xFFFF ? "\\U%08x" : "\\u%04x", c.code_point);
+      absl::StrAppendFormat(&out, "\\u%04x", c.code_point);
     }
   }
   return out;
