@@ -144,6 +144,7 @@ absl::Status StoreTransaction::SaveProgress(const JobId& job, const Trajectory& 
   const std::string bytes = EncodeProgress({job, trajectory});
   if (!in_flight || static_cast<int64_t>(bytes.size()) > kMaxProgressBytes) return absl::OkStatus();
   SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, progress_.Append(bytes));
+  SLUICE_FAIL_POINT("coordinator.progress_appended");
   return db_.Run("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?)",
                  {job, I(key.draw), int64_t{key.index}, ref.segment, ref.offset, ref.bytes});
 }
@@ -270,6 +271,7 @@ absl::Status StoreTransaction::AddAttempt(const JobId& job, const AttemptStart& 
 
 absl::Status StoreTransaction::EndAttempt(const JobId& job, Draw draw, uint32_t number,
                                           AttemptOutcome outcome, int64_t tokens, absl::Time ended) {
+  SLUICE_FAIL_POINT("coordinator.attempt_ending");
   return db_.Run(
       "UPDATE attempts SET outcome = ?, tokens = ?, ended = ? WHERE job = ? AND draw = ? AND number = ? AND "
       "ended IS NULL",

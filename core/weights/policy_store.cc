@@ -168,17 +168,17 @@ absl::Status PolicyStore::WriteVersion(const JobId& job, PolicyVersion version, 
     SLUICE_RETURN_IF_ERROR(MakeDirectories(temporary));
     SLUICE_RETURN_IF_ERROR(
         WriteTensors(absl::StrCat(temporary, "/", kTensorsFile), tensors, keeping_ == Keeping::kDurable));
-    SLUICE_FAIL_POINT("learner.tensors_written");
+    SLUICE_FAIL_POINT("weights.tensors_written");
     SLUICE_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(temporary, "/", kManifestFile), manifest));
     SLUICE_RETURN_IF_ERROR(SyncDirectory(temporary));
-    SLUICE_FAIL_POINT("learner.manifest_written");
+    SLUICE_FAIL_POINT("weights.manifest_written");
     return Rename(temporary, VersionFolder(job, version));
   }();
   if (!status.ok()) {
     RemoveTree(temporary).IgnoreError();  // the first error is the one to tell; the next Publish tries again
     return status;
   }
-  SLUICE_FAIL_POINT("learner.version_renamed");
+  SLUICE_FAIL_POINT("weights.version_renamed");
   return SyncDirectory(versions);
 }
 
@@ -219,7 +219,7 @@ absl::Status PolicyStore::Prune(const JobId& job, const std::set<PolicyVersion>&
     // Gone by one rename, so that no reader finds half a version.
     const std::string doomed = absl::StrCat(folder, "/", kTemporaryPrefix, "pruned.", version);
     SLUICE_RETURN_IF_ERROR(Rename(VersionFolder(job, version), doomed));
-    SLUICE_FAIL_POINT("learner.version_doomed");
+    SLUICE_FAIL_POINT("weights.version_doomed");
     SLUICE_RETURN_IF_ERROR(RemoveTree(doomed));
     absl::MutexLock index_lock(&mu_);
     indexes_.remove_if([&](const auto& entry) { return entry.first == IndexKey(job, version); });

@@ -16,7 +16,7 @@ SHAPE = ["--rollout", "2", "--reward", "1", "--learner-ranks", "2", "--threads",
 # that are pruned, versions that are pruned.
 SMALL_JOB = {"warm_start.steps": 2, "warm_start.batch_size": 4, "stop.steps": 8, "batch.groups_per_step": 4,
              "sampling.group_size": 4, "evaluation.every_steps": 4, "checkpoint.every_steps": 2, "checkpoint.keep": 1,
-             "deterministic": "true"}
+             "checkpoint.progress_tokens": 2, "deterministic": "true"}
 HELD_OUT_ROWS = 4
 POINT = re.compile(r'SLUICE_FAIL_POINT\("([a-z_.]+)"\)')
 

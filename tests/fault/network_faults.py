@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import fault_fleet
@@ -33,6 +34,7 @@ FAULTS = {
     "one-way": lambda link: link.freeze(only="back"),
     "strand": lambda link: link.strand(),
 }
+NEEDED, SILENCING = ("rollout", "reward", "learner", "weights"), ("cut", "half-open", "one-way")  # no job goes on without
 SHORT = [("register", "cut"), ("rollout", "cut"), ("reward", "half-open"), ("learner", "cut"), ("learner", "half-open"),
          ("weights", "throttle"), ("weights", "one-way"), ("client", "cut"), ("rollout", "delay"), (None, "strand")]
 
@@ -95,6 +97,17 @@ class WiredFleet:
         jobs = json.loads(shown.stdout).get("jobs", []) if shown.returncode == 0 and shown.stdout.strip() else []
         return next((job for job in jobs if job["job"] == name), None)
 
+    def await_job(self, name, condition):
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            job = self.job(name)
+            if job and condition(job):
+                return job
+            for process, handle in self.processes.items():
+                assert handle.poll() is None, f"{process} ended with {handle.returncode}"
+            assert time.monotonic() < deadline, f"not over after {DEADLINE} s: {json.dumps(job)}"
+            time.sleep(0.02)
+
     def logs(self):
         text, folder = "", os.path.join(self.state, "logs")
         for name in sorted(os.listdir(folder)):
@@ -114,40 +127,36 @@ class WiredFleet:
         raise AssertionError("no job was acknowledged")
 
 
+def has_ended(job):
+    return job is not None and job["state"] in ("SUCCEEDED", "FAILED", "CANCELLED")
+
+
+def heal(links):
+    for link in links:
+        link.heal()
+
+
 def run(fleet, file, number, link, fault, seconds):
     """One job with a spoiled link: (its name, what is wrong, seconds it took)."""
-    start = time.monotonic()
-    deadline = start + DEADLINE
+    start, problems = time.monotonic(), []
     spoiled = [] if fault is None else [fleet.links[link]] if link else list(fleet.links.values())
-    if link == "client":
+    if link == "client":  # it meets the submission
         FAULTS[fault](spoiled[0])
-    name = None if link == "client" else fleet.submit(file, f"request-{number}")
-    step, healed = None, not spoiled
-    while time.monotonic() < deadline:
-        if link == "client" and not healed:
-            time.sleep(seconds)
-            spoiled[0].heal()
-            healed = True
-        name = name or fleet.submit(file, f"request-{number}")
-        job = fleet.job(name)
-        for process, handle in fleet.processes.items():
-            if handle.poll() is not None:
-                return name, [f"{process} ended with {handle.returncode}"], time.monotonic() - start
-        if job and job["state"] in ("SUCCEEDED", "FAILED", "CANCELLED"):
-            problems = [] if job["state"] == "SUCCEEDED" else [f"the job ended {job['state']}: {job.get('error')}"]
-            if step is None and spoiled and link != "client":
-                problems.append("the job was over before the link was spoiled")
-            return name, problems, time.monotonic() - start
-        if job and step is None and int(job["step"]) >= 2 and spoiled and not healed:
-            step = int(job["step"])
-            for one in spoiled:
-                FAULTS[fault](one)
-            time.sleep(seconds)
-            for one in spoiled:
-                one.heal()
-            healed = True
-        time.sleep(0.02)
-    return name, [f"not over after {DEADLINE} s: {json.dumps(fleet.job(name))}"], time.monotonic() - start
+        threading.Timer(seconds, heal, [spoiled]).start()
+    name = fleet.submit(file, f"request-{number}")
+    if spoiled and link != "client":
+        if has_ended(fleet.await_job(name, lambda job: has_ended(job) or int(job["step"]) >= 2)):
+            problems.append("the job was over before the link was spoiled")
+        for one in spoiled:
+            FAULTS[fault](one)
+        time.sleep(seconds)
+        if link in NEEDED and fault in SILENCING and has_ended(fleet.job(name)):
+            problems.append("the job did without the link: nothing was shown")
+        heal(spoiled)
+    job = fleet.await_job(name, has_ended)
+    if job["state"] != "SUCCEEDED":
+        problems.append(f"the job ended {job['state']}: {job.get('error')}")
+    return name, problems, time.monotonic() - start
 
 
 def main():
@@ -168,7 +177,10 @@ def main():
         with WiredFleet(arguments.binaries, os.path.join(folder, "state")) as fleet:
             for number, (link, fault) in enumerate([(None, None)] + pairs):
                 label = f"{link or 'all links'}: {fault}" if fault else "whole links"
-                name, problems, took = run(fleet, file, number, link, fault, seconds)
+                try:
+                    name, problems, took = run(fleet, file, number, link, fault, seconds)
+                except AssertionError as error:
+                    name, problems, took = None, [str(error)], 0
                 names.append((label, name))
                 print(f"{label}: {'; '.join(problems) or 'ok'} ({took:.1f} s)", flush=True)
                 if problems:

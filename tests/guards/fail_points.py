@@ -10,7 +10,7 @@ import sys
 FOLDERS = ("core", "coordinator", "rollout", "reward", "learner", "services")
 BINARIES = ("sluice", "sluice-coordinator", "sluice-rollout", "sluice-reward", "sluice-learner")
 POINT = re.compile(r'SLUICE_FAIL_POINT\("([^"]*)"\)')
-NAME = re.compile(r"(coordinator|rollout|reward|learner|worker|supervisor)\.[a-z_]+")
+NAME = re.compile(r"(coordinator|rollout|reward|learner|weights|worker|supervisor)\.[a-z_]+")
 
 
 def uses(source):
