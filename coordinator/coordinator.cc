@@ -73,6 +73,27 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<Sto
 
 CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
 
+void CoordinatorImpl::Drain(absl::Time deadline) {
+  auto job = std::make_shared<JobId>();  // shared with the actor, which may come to it late
+  const absl::Status asked = OnActor([this, job] {
+    draining_ = true;
+    const bool unsaved = run_ != nullptr && run_->state().checkpointed < run_->state().version;
+    if (unsaved) *job = run_->row().view.job;
+    return absl::OkStatus();
+  });
+  const auto learner = fleet_.Learner();
+  if (!asked.ok() || job->empty() || !learner.ok()) return;
+  auto done = std::make_shared<absl::Notification>();  // shared with the call, which may be left behind
+  control_pool_.Run([port = learner->learner, job = *job, done] {
+    const absl::Status made = port->Checkpoint(job).status();
+    LogInfo("last_checkpoint", {{"job", job}, {"status", made.ToString()}});
+    done->Notify();
+  });
+  if (!done->WaitForNotificationWithTimeout(deadline - absl::Now())) {
+    LogWarning("no_last_checkpoint", {{"job", *job}, {"waited_for", learner->name}});
+  }
+}
+
 void CoordinatorImpl::Shutdown() {
   inbox_->Stop();
   views_.Stop();

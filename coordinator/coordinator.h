@@ -103,6 +103,10 @@ class Coordinator {
   // registered again meanwhile.
   virtual absl::Status LeaveFleet(const std::string& name, uint64_t epoch) = 0;
   // Cancels calls under way, stops all threads. Jobs stay as they are in the store. Again: nothing.
+
+  // Before Shutdown: begins nothing new, and asks the learner to make durable what it trained since its last
+  // checkpoint. Returns when that is done or the deadline (real time) has come.
+  virtual void Drain(absl::Time deadline) = 0;
   virtual void Shutdown() = 0;
 };
 

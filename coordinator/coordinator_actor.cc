@@ -1,6 +1,7 @@
 // The coordinator's thread: takes events, lets the running job's scheduler step, makes the writes durable,
 // then starts the effects.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -109,7 +110,7 @@ void CoordinatorImpl::Loop() {
     for (auto& work : inbox_->Take(kEventsPerTurn, options_.tick)) work();
     if (absl::Now() - last_tick_ >= options_.tick) Tick();
     Flush();
-    ActivateNext();
+    if (!draining_) ActivateNext();
   }
 }
 
@@ -121,6 +122,10 @@ void CoordinatorImpl::Tick() {
     if (metrics_ != nullptr) metrics_->LeaseExpired();
     if (run_ != nullptr) run_->Handle({now, WorkerDown{member.name, member.epoch, "its lease ran out"}});
   }
+  // What has arrived is made durable.
+  draining_ = true;
+  for (auto& work : inbox_->Take(std::numeric_limits<size_t>::max(), absl::ZeroDuration())) work();
+  Flush();
   WatchDisk();
   if (run_ != nullptr) run_->Handle({now, TickEvent{}});
 }
@@ -222,7 +227,9 @@ void CoordinatorImpl::Flush() {
     if (auto ledger = store_->LoadLedger(run_->row().view.job); ledger.ok()) run_ledger_ = *ledger;
   }
   for (const auto& report : run_->TakeReports()) report(metrics_.get());
-  for (const Action& effect : run_->TakeEffects()) std::visit([this](const auto& a) { Start(a); }, effect);
+  for (const Action& effect : run_->TakeEffects()) {
+    if (!draining_) std::visit([this](const auto& a) { Start(a); }, effect);
+  }
   PublishRun("");
   if (IsTerminal(run_->row().view.state)) FinishRun();
 }

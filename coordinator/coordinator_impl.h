@@ -50,6 +50,8 @@ class CoordinatorImpl final : public Coordinator {
                                        const std::string& incarnation) override;
   absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) override;
   void Shutdown() override;
+  void Drain(absl::Time deadline) override;
+  void Shutdown() override;
   absl::Status LeaveFleet(const std::string& name, uint64_t epoch) override;
 
  private:
@@ -107,6 +109,7 @@ class CoordinatorImpl final : public Coordinator {
   int learner_calls_ = 0;                    // under way; the next job starts when there is none
   absl::Time last_tick_;                     // real time
   absl::Time next_disk_look_;                // real time
+  bool draining_ = false;                    // nothing new is begun
   std::string low_disk_;                     // why nothing new begins; empty: there is room
   StallDetector stalls_;                     // of run_
   uint64_t stalls_run_ = 0;                  // the run that stalls_ has seen

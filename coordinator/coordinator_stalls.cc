@@ -1,5 +1,7 @@
 // What the coordinator says of a job that waits too long: a line of log, an event, a metric and a line of the
 // job's view.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "coordinator/coordinator_impl.h"
 #include "core/base/log.h"
@@ -7,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr absl::Duration kInterval = absl::Seconds(1);  // between looks
+constexpr absl::Duration kInterval = absl::Seconds(1);  // between looks, at most
 
 }  // namespace
 
@@ -17,7 +19,7 @@ void CoordinatorImpl::WatchStalls(const std::string& store_error) {
   if (run_number_ != stalls_run_) {
     stalls_.Reset();
     stalls_run_ = run_number_;
-  } else if (store_error.empty() && now - stalls_looked_ < kInterval) {
+  } else if (store_error.empty() && now - stalls_looked_ < std::min(kInterval, options_.stall / 4)) {
     return;
   }
   stalls_looked_ = now;

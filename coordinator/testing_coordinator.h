@@ -102,6 +102,7 @@ class CoordinatorTest : public testing::Test {
     options.state_dir = state_->path();
     options.clock = &clock;
     options.lease = lease;
+    options.stall = stall_;
     options.registry = &registry_;
     options.encoder = MakeBytesEncoder;
     options.tick = absl::Milliseconds(5);
@@ -181,6 +182,7 @@ class CoordinatorTest : public testing::Test {
   SimulatedClock clock_;
   TestFolder files_;
   std::unique_ptr<TestFolder> state_;
+  absl::Duration stall_ = absl::Hours(1);
   JobSpec spec_;
   prometheus::Registry registry_;
   std::vector<std::shared_ptr<RolloutProcess>> rollouts_;

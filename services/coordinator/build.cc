@@ -23,6 +23,9 @@ Peer PeerAt(const std::string& address, ChannelUse use = ChannelUse::kShortCalls
   return Peer{address, grpc::CreateChannel(address, nullptr)};
 }
 
+// Of a stop: for what comes after the learner's last checkpoint.
+constexpr absl::Duration kShutdownReserve = absl::Seconds(3);
+
 class CoordinatorRole final : public HostedRole {
  public:
   CoordinatorRole(std::unique_ptr<Coordinator> coordinator, Host& host)
@@ -30,6 +33,9 @@ class CoordinatorRole final : public HostedRole {
   std::vector<grpc::Service*> Services() override { return {&jobs_, &fleet_}; }
   void OnStopping(StopControl& stop) override {
     jobs_.Stop();
+    stop.WaitingFor("the learner to make a checkpoint");
+    coordinator_->Drain(stop.deadline() - kShutdownReserve);
+    stop.WaitingFor("calls to workers to end, and the store");
     coordinator_->Shutdown();
   }
 

@@ -99,6 +99,7 @@ class FakeCoordinator final : public Coordinator {
     left = absl::StrCat(name, " ", epoch);
     return absl::OkStatus();
   }
+  void Drain(absl::Time) override {}
   void Shutdown() override {}
 
   JobSpec submitted;
