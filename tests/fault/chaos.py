@@ -23,6 +23,7 @@ from kill_sweep import check_store, recoveries, table
 SECONDS_PER_KILL = (0.2, 2.5)
 STEPS_PER_KILL = 6
 PATIENCE = 180  # seconds without a kill until all jobs have ended; a hang is a failure
+ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 CLIENT_JOB = dict(SMALL_JOB, **{"stop.steps": 1, "warm_start.steps": 1})
 
 
@@ -32,6 +33,7 @@ class Client:
     def __init__(self, fleet, job_file, seed):
         self.fleet, self.job_file, self.random = fleet, job_file, random.Random(f"{seed} client")
         self.jobs, self.problems, self.calls, self.refused = {}, [], 0, 0  # request id -> job
+        self.paused, self.looks = {}, 0  # job -> what was acknowledged last; unknown after a call without an answer
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -56,12 +58,27 @@ class Client:
         if self.jobs.setdefault(request_id, job) != job:
             self.problems.append(f"{request_id} was {self.jobs[request_id]} and is {job} now")
 
+    def _control(self, command, job):
+        self.paused.pop(job, None)
+        if self._call(command, job) is not None:
+            self.paused[job] = command == "pause"
+
+    def _look(self):
+        """Jobs are as it was acknowledged, whoever died since."""
+        states = job_states(self.fleet)
+        for job, paused in self.paused.items():
+            state = states.get(job)
+            self.looks += state is not None
+            if state is not None and state not in ENDED and (state == "PAUSED") != paused:
+                self.problems.append(f"{job} is {state}; {'pause' if paused else 'resume'} was acknowledged")
+
     def _run(self):
         while not self.stopping.is_set():
             if not self.jobs or self.random.random() < 0.3:
                 self._submit(f"request-{self.random.randrange(8)}")
             else:
-                self._call(self.random.choice(["pause", "resume"]), self.random.choice(sorted(self.jobs.values())))
+                self._control(self.random.choice(["pause", "resume"]), self.random.choice(sorted(self.jobs.values())))
+            self._look()
             self.stopping.wait(self.random.uniform(0.1, 1.0))
 
     def finish(self, deadline):
@@ -85,7 +102,7 @@ def job_states(fleet):
 def await_jobs(fleet, names, deadline):
     while time.monotonic() < deadline and not fleet.problems:
         states = job_states(fleet)
-        if all(states.get(name) in ("SUCCEEDED", "FAILED", "CANCELLED") for name in names):
+        if all(states.get(name) in ENDED for name in names):
             return
         time.sleep(0.2)
     fleet.problems.append(f"not all jobs have ended: {job_states(fleet)}")
@@ -128,7 +145,8 @@ def run(binaries, folder, kills, seed):
         fleet.problems += check_store(store, out["outcome"], STEPS)
         if client:
             fleet.problems += client.problems + check_acknowledged(store, client, job)
-            print(f"the client: {client.calls} calls, {client.refused} without an answer, {len(client.jobs)} jobs")
+            print(f"the client: {client.calls} calls, {client.refused} without an answer, {len(client.jobs)} jobs, "
+                  f"{client.looks} looks at one that was paused or resumed")
     out.update({"steps": fleet.step_times(), "logs": fleet.logs() if fleet.problems else ""})
     return out
 
