@@ -21,7 +21,7 @@ from fault_fleet import SMALL_JOB, FaultFleet, Store
 from kill_sweep import check_store, recoveries, table
 
 SECONDS_PER_KILL = (0.2, 2.5)
-STEPS_PER_KILL = 6
+STEPS_PER_KILL = 15
 PATIENCE = 180  # seconds without a kill until all jobs have ended; a hang is a failure
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 CLIENT_JOB = dict(SMALL_JOB, **{"stop.steps": 1, "warm_start.steps": 1})
@@ -133,6 +133,8 @@ def run(binaries, folder, kills, seed):
         job = json.loads(fleet.run("submit", job_file, *options).stdout)["job"]
         client = Client(fleet, job_file, seed) if kills else None
         kill_at_random(fleet, kills, seed)
+        if kills and job_states(fleet).get(job) in ENDED:
+            fleet.problems.append("the long job was over before the last kill: give it more steps for each")
         deadline = time.monotonic() + PATIENCE
         if client:
             client.finish(deadline)
