@@ -142,7 +142,8 @@ def run(fleet, file, number, link, fault, seconds):
     spoiled = [] if fault is None else [fleet.links[link]] if link else list(fleet.links.values())
     if link == "client":  # it meets the submission
         FAULTS[fault](spoiled[0])
-        threading.Timer(seconds, heal, [spoiled]).start()
+        healing = threading.Timer(seconds, heal, [spoiled])
+        healing.start()
     name = fleet.submit(file, f"request-{number}")
     if spoiled and link != "client":
         if has_ended(fleet.await_job(name, lambda job: has_ended(job) or int(job["step"]) >= 2)):
@@ -154,6 +155,8 @@ def run(fleet, file, number, link, fault, seconds):
             problems.append("the job did without the link: nothing was shown")
         heal(spoiled)
     job = fleet.await_job(name, has_ended)
+    if link == "client":
+        healing.join()
     if job["state"] != "SUCCEEDED":
         problems.append(f"the job ended {job['state']}: {job.get('error')}")
     return name, problems, time.monotonic() - start
@@ -164,11 +167,12 @@ def main():
     parser.add_argument("binaries")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--seconds", type=float, default=0)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="LINK:FAULT, or LINK: for every fault of a link")
     arguments = parser.parse_args()
     pairs = [(link, fault) for link in LINKS for fault in FAULTS] if arguments.all else SHORT
     if arguments.only:
-        pairs = [tuple(arguments.only.split(":"))]
+        link, _, only = arguments.only.partition(":")
+        pairs = [(link, fault) for fault in FAULTS if only in ("", fault)]
     seconds = arguments.seconds or (10 if arguments.all else 3)
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
