@@ -21,7 +21,8 @@ struct ServerOptions {
   double stop_seconds = 30;                    // from SIGTERM or SIGINT to the end
 };
 
-// Declares --listen, --advertise, --metrics-listen, --address-file, --state, --coordinator, --name, --log-level,
+// Declares --listen, --advertise, --metrics-listen, --address-file, --state, --coordinator, --name,
+// --log-level,
 // --stop-seconds.
 void AddServerOptions(CLI::App& app, ServerOptions& options);
 

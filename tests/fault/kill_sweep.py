@@ -141,7 +141,8 @@ def recoveries(runs):
 def table(roles):
     def cell(times):
         return f"{times['median']:.2f} | {times['worst']:.2f}" if times else "- | -"
-    lines = ["| process | kills | serves again: median s | worst s | next step: median s | worst s |", "|---|---|---|---|---|---|"]
+    lines = ["| process | kills | serves again: median s | worst s | next step: median s | worst s |",
+             "|---|---|---|---|---|---|"]
     lines += [f"| {role} | {t['kills']} | {cell(t['serves'])} | {cell(t['next_step'])} |" for role, t in sorted(roles.items())]
     return "\n".join(lines)
 
@@ -182,7 +183,7 @@ def main():
                 print(f"{len(died)} killed in {run['seconds']:.1f} s: {' '.join(sorted(died))}", flush=True)
                 if run["problems"]:
                     failures.append(" ".join(run["actions"]))
-                    print("FAILED: " + ",".join(run["actions"]) + "\n" + "\n".join(run["problems"][:40]) + "\n" + run["logs"], flush=True)
+                    print("\n".join(["FAILED: " + ",".join(run["actions"]), *run["problems"][:40], run["logs"]]), flush=True)
     died = {death["point"] for run in runs for death in run["deaths"]}
     missed = sorted(set(points) - died)
     if missed:

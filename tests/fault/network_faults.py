@@ -117,7 +117,8 @@ class WiredFleet:
 
     def submit(self, file, request_id):
         """Until it is acknowledged, each time under the same name."""
-        options = [part for name, value in dict(SMALL_JOB, **{"stop.steps": STEPS}).items() for part in ("--set", f"{name}={value}")]
+        settings = dict(SMALL_JOB, **{"stop.steps": STEPS})
+        options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         deadline = time.monotonic() + DEADLINE
         while time.monotonic() < deadline:
             done = self.sluice("submit", file, *options, "--request-id", request_id)
