@@ -56,7 +56,12 @@ def errors_of_rule(name, rule, metrics):
             yield f"{name}: no {part}"
 
 
-def errors_of_runbook(names):
+def commands_of(binaries):
+    told = subprocess.run([os.path.join(binaries, "sluice"), "--help"], capture_output=True, text=True, timeout=LIMIT)
+    return set(re.findall(r"^  ([a-z]+)\b", told.stdout, re.M))
+
+
+def errors_of_runbook(names, commands):
     pages = {file[:-3] for file in os.listdir(RUNBOOK) if file.startswith("Sluice")}
     with open(os.path.join(RUNBOOK, "README.md"), encoding="utf-8") as f:
         index = f.read()
@@ -73,6 +78,9 @@ def errors_of_runbook(names):
             if not re.search("^" + re.escape(part) + r"\b.*\n(?:\n+[^#\n]|$)" if part.startswith("##") else "^" + part,
                              page, re.M):
                 yield f"docs/runbook/{name}.md: nothing under \"{part}\""
+        for command in re.findall(r"(?:^ {4}|`)sluice ([a-z]+)\b", page, re.M):
+            if command not in commands:
+                yield f"docs/runbook/{name}.md: there is no command sluice {command}"
         for link in re.findall(r"\]\((?!http)([^)#]+)\)", page):
             if not os.path.exists(os.path.join(RUNBOOK, link)):
                 yield f"docs/runbook/{name}.md: {link} is not there"
@@ -85,7 +93,7 @@ def main():
         text = f.read()
     rules = {rule.split("\n", 1)[0]: rule for rule in re.split(r"^\s+- alert: ", text, flags=re.M)[1:]}
     errors = [error for name, rule in rules.items() for error in errors_of_rule(name, rule, metrics)]
-    errors += errors_of_runbook(set(rules))
+    errors += errors_of_runbook(set(rules), commands_of(sys.argv[1]))
     print("\n".join(errors) or f"{len(rules)} alerts name metrics that exist and have their pages")
     return 1 if errors or not rules else 0
 
