@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "reward/math/number_lexer.h"
 #include "reward/math/stance.h"
+#include "reward/math/units.h"
 #include "reward/math/words.h"
 
 namespace sluice::math {
@@ -124,7 +125,7 @@ class Sentence {
     string_view word = pieces_[i].word;
     string_view before = i > 0 ? string_view(pieces_[i - 1].word) : string_view();
     string_view next = i + 1 < pieces_.size() ? string_view(pieces_[i + 1].word) : string_view();
-    if (word == "to") return IsValue(pieces_, i + 1) ? Turn::kVerb : Turn::kAdjunct;
+    if (word == "to") return IsValue(pieces_, i + 1) && !IsReceived(i) ? Turn::kVerb : Turn::kAdjunct;
     if (word == "no" && next == "longer") return Turn::kDenies;
     bool excepts = word == "but" && (before == "all" || before == "anything" || before == "everything");
     if (excepts) return Turn::kDenies;
@@ -155,6 +156,17 @@ class Sentence {
     bool verb = turn == Turn::kNone &&
                 std::find(std::begin(kPersons), std::end(kPersons), before) != std::end(kPersons);
     return verb ? Turn::kVerb : turn;
+  }
+
+  // "dealt to 4 players", not "comes to 4", "increased to 4 players" or "to 4 dollars".
+  bool IsReceived(size_t to) const {
+    if (to == 0 || !IsWord(pieces_, to - 1) || !IsWord(pieces_, to + 2)) return false;
+    string_view behind = pieces_[to + 2].word, before = pieces_[to - 1].word;
+    if (!FindUnit(behind).empty() || TurnOf(behind) != Turn::kNone) return false;
+    static constexpr string_view kGiving[] = {"dealt", "given",  "distributed", "equally",
+                                              "gave",  "handed", "offered",     "passed",
+                                              "sent",  "shared", "shown",       "sold"};
+    return std::find(std::begin(kGiving), std::end(kGiving), before) != std::end(kGiving);
   }
 
   // "no doubt", "not only", "don't forget".
@@ -330,6 +342,14 @@ const Claim* Best(const std::vector<Claim>& claims) {
   return best != nullptr ? best : any;
 }
 
+// Whether text that ends without a stop ends behind a number, "We have 8 boxes with 3": it says nothing yet.
+// "8 left after eating 3" has said it.
+bool IsCutOff(TextPieces sentence, const std::vector<Claim>& claims, const Claim& best) {
+  if (best.first == 0 || best.denied || claims.size() < 2 || OpensConclusion(sentence)) return false;
+  return &best != &claims.back() && claims.back().last + 1 == sentence.size() && !claims.back().denied &&
+         sentence.back().kind == PieceKind::kValue;
+}
+
 Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
   Conclusion out;
   const TextPiece& piece = pieces[claim.first];
@@ -463,6 +483,8 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
       if (checks[i] != with_checks || ClaimsNothing(sentences[i])) continue;
       const std::vector<Claim> claims = Sentence(passage, sentences[i], asked).Claims();
       if (const Claim* best = Best(claims)) {
+        const bool last = i + 1 == sentences.size();
+        if (last && asked == Asked::kValue && IsCutOff(sentences[i], claims, *best)) best = &claims.back();
         Conclusion told = Told(passage, sentences[i], *best);
         if (std::find(denied.begin(), denied.end(), told.text) != denied.end()) return std::nullopt;
         return told;

@@ -1,5 +1,6 @@
 #include "reward/math/descent.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -72,7 +73,11 @@ bool Descent::AnswerList() {
     if (!Statement(&item) || !CompoundTail(&item)) return false;
     parsed_.items.push_back(std::move(item));
     marks.push_back(std::move(marks_));
-  } while (ConsumeJoint(&parsed_.joints) && !Is(TokenKind::kEnd));
+    if (!ConsumeJoint(&parsed_.joints)) break;
+    TokenKind joint = tokens_[index_ - 1].kind;
+    if (Is(TokenKind::kEnd) && joint != TokenKind::kComma && joint != TokenKind::kSemicolon)
+      return Fail();  // "8 or"
+  } while (!Is(TokenKind::kEnd));
   return CollectMarks(marks);
 }
 
@@ -81,6 +86,7 @@ bool Descent::CollectMarks(std::vector<ItemMarks>& marks) {
   size_t percents = 0;
   for (const ItemMarks& m : marks) {
     percents += m.percent ? 1 : 0;
+    parsed_.doubt = std::max(parsed_.doubt, m.doubt);
     if (m.unit.empty()) continue;
     if (!parsed_.unit.empty() && parsed_.unit != m.unit) return Fail();
     parsed_.unit = m.unit;
@@ -99,25 +105,29 @@ bool Descent::CompoundTail(Expression* item) {
   for (int parts = 0; Is(TokenKind::kNumber) && !marks_.unit.empty() && parts < 4; ++parts) {
     std::string unit = std::exchange(marks_.unit, "");
     Expression smaller;
-    if (!Statement(&smaller) || !Compound(item, unit, std::move(smaller), marks_.unit)) return Fail();
+    if (!Statement(&smaller)) return false;
+    bool whole = IsNumber(smaller) && *smaller.number == 0;
+    if (!Compound(item, unit, std::move(smaller), marks_.unit)) return Fail();
+    if (whole) marks_.unit = unit;
   }
   return true;
 }
 
-// "2 hours and 30 minutes" is one item.
+// "2 hours and 30 minutes" is one item; with "0 minutes" it is in hours.
 bool Descent::JoinCompound(std::vector<ItemMarks>& marks) {
   bool two = marks.size() == 2 && parsed_.joints.and_word && marks[0].unit != marks[1].unit;
   if (!two || !Compound(&parsed_.items[0], marks[0].unit, parsed_.items[1], marks[1].unit)) return false;
+  bool whole = *parsed_.items[1].number == 0;
   parsed_.items.pop_back();
-  parsed_.unit = marks[1].unit;
+  parsed_.unit = marks[whole ? 0 : 1].unit;
   return true;
 }
 
-// Adds both in the smaller unit.
+// Adds both in the smaller unit; zero of it leaves the larger as it is.
 bool Descent::Compound(Expression* larger, string_view larger_unit, Expression smaller, string_view unit) {
   int ratio = SmallerUnits(larger_unit, unit);
   if (ratio == 0 || !IsNumber(*larger) || !IsNumber(smaller)) return false;
-  *larger->number = *larger->number * ratio + *smaller.number;
+  if (*smaller.number != 0) *larger->number = *larger->number * ratio + *smaller.number;
   return true;
 }
 

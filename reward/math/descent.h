@@ -39,6 +39,7 @@ class Descent {
   struct ItemMarks {
     bool percent = false;
     std::string unit;
+    UnitDoubt doubt = UnitDoubt::kNone;
   };
 
   // descent.cc: tokens, lists, statements, sets.
@@ -153,11 +154,13 @@ class Descent {
   // descent_units.cc: units.
   // Takes what follows a value as its unit, if it is one. False only on failure.
   bool Unit(const std::vector<Expression>& factors);
+  bool PrimeUnit();
   bool StartsUnit(const std::vector<Expression>& factors);
   bool StartsUnitBelow() const;
   bool EndsAsUnit() const;
   bool TextUnitFraction() const;
   bool UnitPhrase(std::string* unit);
+  void SkipSubstance();
   bool UnitWord(std::string* unit);
   bool UnitFraction(std::string* unit);
   int UnitPower();
@@ -178,6 +181,7 @@ class Descent {
   bool any_unit_ = false;
   bool arrow_ = false;  // "x \to 0" may stand here
   ItemMarks marks_;
+  UnitPhraseDoubt phrase_;  // of the unit that is being read
 };
 
 }  // namespace sluice::math

@@ -180,7 +180,11 @@ bool Descent::InBase(Expression* number, const Token& literal) {
 // "5 1/2" and "5 and a half": the proper fraction in digits behind an integer in digits. Also "2 million".
 bool Descent::MixedTail(Expression* whole, const Token& literal) {
   bool integer = !literal.has_point && !literal.has_exponent;
-  if (integer && IsOrdinalEnding(Peek()) && !Peek().space_before) Advance();
+  if (integer && IsOrdinalEnding(Peek()) && !Peek().space_before) {
+    bool part = index_ > 1 && tokens_[index_ - 2].kind == TokenKind::kDivide;  // "1/4th"
+    if (!part) marks_.doubt = UnitDoubt::kChanges;
+    Advance();
+  }
   if (!TryScale(whole) || !InBase(whole, literal)) return false;
   const Token &above = Peek(), &below = Peek(2);
   if (!integer || above.kind != TokenKind::kNumber || !above.space_before ||

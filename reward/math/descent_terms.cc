@@ -332,6 +332,7 @@ bool Descent::Exponent(Expression* base) {
     return Degree(base);
   }
   if (closes && IsOrdinalEnding(inner) && IsNumber(*base)) {
+    marks_.doubt = UnitDoubt::kChanges;
     for (int i = group ? 3 : 1; i > 0; --i) Advance();
     return true;
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -10,6 +11,14 @@
 namespace sluice::math {
 
 using absl::string_view;
+
+namespace {
+
+bool CountsSeveral(const Expression& e) {
+  return !IsNumber(e) || (e.number->get_den() == 1 && abs(*e.number) > 1);
+}
+
+}  // namespace
 
 bool Descent::SetUnit(string_view unit) {
   any_unit_ = true;
@@ -74,7 +83,18 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
          !IsProductOfLetters(token.text, token.space_before);
 }
 
+// 3' are feet, 6" inches.
+bool Descent::PrimeUnit() {
+  int primes = 0;
+  for (; Consume(TokenKind::kPrime); ++primes) {
+  }
+  return primes <= 2 ? SetUnit(primes == 1 ? "ft" : "in") : Fail();
+}
+
 bool Descent::Unit(const std::vector<Expression>& factors) {
+  bool measure = Is(TokenKind::kPrime) && enclosed_ == 0 && in_function_ == 0 && factors.size() == 1 &&
+                 IsNumber(factors[0]);
+  if (measure) return PrimeUnit();
   if (!StartsUnit(factors)) return true;
   bool per_cent = IsWord("per") && IsWord("cent", 1);
   if (per_cent) Advance();
@@ -93,7 +113,9 @@ bool Descent::Unit(const std::vector<Expression>& factors) {
   bool below = Is(TokenKind::kDivide) || IsWord("per");
   if (below && marks_.unit.empty()) return Fail();
   if (below) unit = std::exchange(marks_.unit, "");
+  phrase_ = {};
   if (TextUnitFraction() ? !UnitFraction(&unit) : !UnitPhrase(&unit)) return false;
+  marks_.doubt = std::max(marks_.doubt, phrase_.Result(!below && CountsSeveral(factors.back())));
   return SetUnit(unit);
 }
 
@@ -109,8 +131,8 @@ bool Descent::UnitPhrase(std::string* unit) {
     } else if (!Is(TokenKind::kLetters)) {
       return true;
     }
-    if (IsWord("of") && !unit->empty()) {  // "cups of feed"
-      while (Is(TokenKind::kLetters)) Advance();
+    if (IsWord("of") && !unit->empty()) {
+      SkipSubstance();
       return true;
     }
     WordRole role = RoleOf(Rest());
@@ -124,6 +146,11 @@ bool Descent::UnitPhrase(std::string* unit) {
     if (unit->size() > 128) return Fail();
   }
   return Fail();
+}
+
+// "of feed", behind "cups".
+void Descent::SkipSubstance() {
+  for (; Is(TokenKind::kLetters); Advance()) phrase_.Add(Rest(), false);
 }
 
 bool Descent::UnitWord(std::string* unit) {
@@ -142,6 +169,7 @@ bool Descent::UnitWord(std::string* unit) {
   if (word == "lb" && absl::StartsWithIgnoreCase(Rest(), "pound") && Flipped(kPounds))
     word = "pound sterling";
   if (word.empty() && Rest().size() == 1) return Fail();  // a symbol
+  phrase_.Add(Rest(), !word.empty());
   if (word.empty()) word = SingularOf(Rest());
   Advance();
   if (half_day) {

@@ -247,6 +247,10 @@ Expression Descent::Apply(string_view name, Expression base, std::vector<Express
     if (IsSymbol(base, "e")) return Applied("ln", std::move(arguments[0]));
     return Applied("log", std::move(base), std::move(arguments[0]));
   }
+  if (name == "cis" && arguments.size() == 1) {  // cos x + i sin x
+    Expression imaginary = NodeOf(Kind::kProduct, SymbolOf("i"), Applied("sin", arguments[0]));
+    return NodeOf(Kind::kSum, Applied("cos", std::move(arguments[0])), std::move(imaginary));
+  }
   if (name == "exp") return NodeOf(Kind::kPower, SymbolOf("e"), std::move(arguments[0]));
   Expression out = ListOf(Kind::kFunction, std::move(arguments));
   out.name = std::string(name);

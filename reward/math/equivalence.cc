@@ -11,6 +11,7 @@
 #include "reward/math/name.h"
 #include "reward/math/relation.h"
 #include "reward/math/renaming.h"
+#include "reward/math/solutions.h"
 #include "reward/math/statement.h"
 #include "reward/math/unit_conversion.h"
 #include "reward/math/units.h"
@@ -65,6 +66,19 @@ bool SameNoun(const std::string& a, const std::string& b) {
   });
 }
 
+// Whether all words of a unit stand in `text`, in the singular or plural.
+bool SaysWords(absl::string_view text, absl::string_view unit) {
+  std::vector<std::string> said;
+  for (absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" \n\t.,;:?!'\"()/-*^"), absl::SkipEmpty())) {
+    said.push_back(SingularOf(word));
+  }
+  for (absl::string_view word : absl::StrSplit(unit, absl::ByAnyChar(" */"))) {
+    if (std::find(said.begin(), said.end(), word) == said.end()) return false;
+  }
+  return true;
+}
+
 // Stands for the letter alone: a symbol, or the word.
 bool IsOnlyLetter(const Expression& e, const std::string& choice) {
   return (e.kind == Kind::kSymbol || e.kind == Kind::kText) && absl::AsciiStrToUpper(e.name) == choice;
@@ -90,11 +104,14 @@ class ReadingComparer {
   ReadingComparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
 
   ValueDecision Of(const Reading& g, const Reading& p) {
+    if (Solves(g, p)) return {Answer::kEqual, "solutions"};
     if (p.hedged && !g.hedged && (!IsCollection(g.value) || AreLetters(g.value))) return Different("hedged");
     bool relations = g.value.kind == Kind::kRelation && p.value.kind == Kind::kRelation;
     if (!relations && NamesConflict(NameOf(g), NameOf(p))) return Different("name");
     bool bare = p.name.empty() && p.value.kind != Kind::kRelation;
-    if (bare && NameBelongsToAnswer(g.name)) return Different("an equation was asked for");
+    const std::string name = NameOf(p);
+    bool other = bare || (IsFormulaName(name) && name != g.name);  // "x = 2" where "|x| = 2" is asked for
+    if (other && NameBelongsToAnswer(g.name)) return Different("an equation was asked for");
     if (options_.strict && g.base != p.base) return Different("base");
     if (!g.choice.empty() && !p.choice.empty()) return Choices(g, p);
     if (!g.choice.empty() && IsOnlyLetter(g.value, g.choice)) {
@@ -105,6 +122,16 @@ class ReadingComparer {
   }
 
  private:
+  // "x = \\pm 2" where "x^2 = 4" is asked for.
+  bool Solves(const Reading& g, const Reading& p) {
+    if (g.value.kind != Kind::kRelation || p.name.empty() || options_.strict) return false;
+    std::optional<Expression> asked = EquationIn(p.name, g.value);
+    std::optional<Expression> solved = asked ? EquationSolvedBy(p.name, p.value) : std::nullopt;
+    bool equal = solved && CompareRelations(*asked, *solved, options_, work_).answer == Answer::kEqual;
+    work_.Forgive();
+    return equal;
+  }
+
   // Of several values, so that "or" between them is no hedge.
   static bool IsCollection(const Expression& e) {
     bool collection =
@@ -149,6 +176,19 @@ class ReadingComparer {
   }
 
   ValueDecision Measures(const Reading& g, const Reading& p) {
+    ValueDecision decision = Measured(g, p);
+    bool doubted = decision.answer == Answer::kEqual && (g.unit != p.unit || g.doubt != p.doubt) &&
+                   (g.doubt == UnitDoubt::kChanges || DoubtOf(p) != UnitDoubt::kNone);
+    return doubted ? ValueDecision{Answer::kUndecided, "words that may change the value"} : decision;
+  }
+
+  // None where the question says the same words.
+  UnitDoubt DoubtOf(const Reading& p) const {
+    bool asked = p.doubt == UnitDoubt::kUnknown && SaysWords(options_.question, p.unit);
+    return asked ? UnitDoubt::kNone : p.doubt;
+  }
+
+  ValueDecision Measured(const Reading& g, const Reading& p) {
     if (g.percent != p.percent) return Percent(g, p);
     if (g.unit == p.unit) return Values(g.value, p.value);
     if (g.unit.empty() || p.unit.empty()) return OneUnit(g, p);
@@ -157,7 +197,7 @@ class ReadingComparer {
     }
     if (g.unit == "degree" && p.unit == "radian") return Values(InRadians(g.value), p.value);
     if (g.unit == "radian" && p.unit == "degree") return Values(g.value, InRadians(p.value));
-    bool nouns = !IsKnownUnit(g.unit) && !IsKnownUnit(p.unit);
+    bool nouns = !IsKnownUnit(g.unit) || !IsKnownUnit(p.unit);
     if (nouns && !options_.strict && SameNoun(g.unit, p.unit)) return Values(g.value, p.value);
     return Different("unit");
   }
@@ -200,6 +240,12 @@ bool HasSeveralNames(const Reading& r) {
 // "1,234" is a number before it is a list: as a list only in this order.
 bool IsNumberBefore(const Reading& g, const Reading& first_g) {
   return g.value.kind == Kind::kList && first_g.value.kind == Kind::kNumber;
+}
+
+// "\{1,234\}" has two members before it has one of four digits.
+bool IsOneMemberOfSeveral(const Reading& r, const Reading& first) {
+  return r.value.kind == Kind::kSet && first.value.kind == Kind::kSet && r.value.args.size() == 1 &&
+         first.value.args.size() > 1;
 }
 
 bool HasStatements(const Expression& e) {
@@ -255,6 +301,7 @@ Decision Compare(const std::vector<Reading>& gold, const std::vector<Reading>& p
     if (i >= gold.size() || j >= prediction.size()) continue;
     const Reading &g = gold[i], &p = prediction[j];
     if (BracketsDiffer(g, p, gold[0], prediction[0]) || !ClockAllows(clock_g, clock_p, g, p)) continue;
+    if (IsOneMemberOfSeveral(g, gold[0]) || IsOneMemberOfSeveral(p, prediction[0])) continue;
     if (IsNumberBefore(g, gold[0]) && !SameTree(g.value, p.value)) continue;
     ValueDecision decision = ComparePairOfReadings(g, p, options, work);
     work.Forgive();

@@ -24,7 +24,8 @@ struct EquivalenceOptions {
   bool strict = false;  // the auditor's: no leniency of notation (units dropped, percent, lists as sets), and
                         // values decided by evaluation before normal forms
   bool explain = false;  // fills Decision::gold and prediction
-  // What was asked, if known; an answer that repeats a formula of it is none (echo.h). Of verifier.h only.
+  // What was asked, if known; an answer that repeats a formula of it is none (echo.h). Words behind
+  // a number that it says too are its unit.
   absl::string_view question = {};
 };
 

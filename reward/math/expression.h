@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "reward/math/unit_words.h"
+
 namespace sluice::math {
 
 enum class Kind {
@@ -60,8 +62,9 @@ struct Expression {
 // One way to read an answer, and what its spelling says beyond the value.
 struct Reading {
   Expression value;
-  bool percent = false;  // "64\%": value is 64
-  std::string unit;      // normalised, "" for none: "km", "cm^2", "dollar", "degree"
+  bool percent = false;                // "64\%": value is 64
+  std::string unit;                    // normalised, "" for none: "km", "cm^2", "dollar", "degree"
+  UnitDoubt doubt = UnitDoubt::kNone;  // of the unit, or of an ordinal's ending
   int base = 0;          // of a number written with a base, which value already takes into account
   bool decimal = false;  // some number was written with a decimal point
   bool hedged = false;   // several answers where one was asked for: "8 or 9", "A or B"

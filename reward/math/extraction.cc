@@ -246,6 +246,17 @@ bool IsProseWord(string_view text, size_t i) {
   return word.size() >= 2 && !FindSpelled(word) && !NumberWordValue(word);
 }
 
+// "I eliminated A, B, and C".
+bool HasProse(string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool begins = IsLetter(text[i]) && (i == 0 || text[i - 1] == ' ');
+    if (begins && IsProseWord(text, i) &&
+        RoleOf(text.substr(i, text.find_first_of(" ,", i) - i)) == WordRole::kNone)
+      return true;
+  }
+  return false;
+}
+
 // "So B".
 bool BeginsWithConclusion(string_view text) {
   string_view word = text.substr(0, text.find(' '));
@@ -316,7 +327,7 @@ Candidate WithoutBox(string_view text, Asked asked) {
   if (auto found = OptionIs(text)) return *std::move(found);
   string_view trimmed = absl::StripAsciiWhitespace(text);
   bool listed = asked == Asked::kChoice && std::count(trimmed.begin(), trimmed.end(), ' ') > 2;
-  if (IsBareAnswer(trimmed) && !(listed && IsProseWord(trimmed, 0))) {
+  if (IsBareAnswer(trimmed) && !(listed && HasProse(trimmed))) {
     return Found(ExtractionRule::kWhole, trimmed, static_cast<size_t>(trimmed.data() - text.data()));
   }
   return Concluded(text, asked);

@@ -41,6 +41,7 @@ struct Parsed {
   Joints joints;
   bool percent = false, decimal = false;
   std::string unit;
+  UnitDoubt doubt = UnitDoubt::kNone;
   int base = 0;
   unsigned met = 0;  // Ambiguity bits of what was met
   int nodes = 0;

@@ -91,6 +91,9 @@ class Lexer {
     size_t end = i_;
     while (IsLetter(At(s_, end))) ++end;
     string_view run = s_.substr(i_, end - i_);
+    if (run.size() > 1 && IsLower(run[0]) && At(s_, end) == '_') {  // "ff_{16}"
+      if (auto based = LexBasedNumber(s_, i_)) return Append(*based);
+    }
     auto spelled = run.size() >= 3 ? FindSpelled(run) : std::nullopt;
     Emit(spelled && IsSign(spelled->kind) ? spelled->kind : TokenKind::kLetters, run, run.size());
   }
@@ -184,8 +187,14 @@ class Lexer {
         if (Last() == TokenKind::kLetters || Last() == TokenKind::kSymbol || Last() == TokenKind::kPrime ||
             Last() == TokenKind::kNumber)
           return Emit(TokenKind::kPrime, {}, 1);
-        [[fallthrough]];
+        ++i_;
+        return;
       case '"':
+        if (Last() == TokenKind::kNumber && s_.find('"') == i_) {  // inches: 6"
+          Emit(TokenKind::kPrime, {}, 0);
+          return Emit(TokenKind::kPrime, {}, 1);
+        }
+        [[fallthrough]];
       case '`':
         ++i_;
         return;

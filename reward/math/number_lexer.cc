@@ -213,11 +213,12 @@ Token LexNumber(string_view s, size_t begin, const LexOptions& options) {
 std::optional<Token> LexBasedNumber(string_view s, size_t begin) {
   if (auto prefixed = LexPrefixed(s, begin)) return prefixed;
   size_t i = begin;
-  bool digits = false, letters = false;
+  bool digits = false, letters = false, lower = false;
   constexpr size_t kMostDigits = 1024;  // each token of a longer run looks ahead no further: linear in all
-  for (; IsDigit(At(s, i)) || IsUpper(At(s, i)); ++i) {
+  for (; IsDigit(At(s, i)) || IsUpper(At(s, i)) || (At(s, i) >= 'a' && At(s, i) <= 'f'); ++i) {
     if (i - begin == kMostDigits) return std::nullopt;
     (IsDigit(s[i]) ? digits : letters) = true;
+    lower = lower || IsLower(s[i]);
   }
   size_t end_of_digits = i;
   while (At(s, i) == '}' && i == end_of_digits) ++i;  // \text{BAD}_{16}
@@ -227,7 +228,7 @@ std::optional<Token> LexBasedNumber(string_view s, size_t begin) {
   Token token;
   size_t end = 0;
   token.value = LexBase(s, i + 1, &end);
-  if (token.value == 0 || (letters && token.value <= 10)) return std::nullopt;
+  if (token.value == 0 || (letters && token.value <= 10) || (lower && token.value != 16)) return std::nullopt;
   token.text = s.substr(begin, end_of_digits - begin);
   for (char c : token.text) {
     if (DigitValue(c) >= token.value) return std::nullopt;

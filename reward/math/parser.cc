@@ -101,6 +101,11 @@ class Reader {
     bool run = tokens.size() == 2 && tokens[0].kind == TokenKind::kLetters && tokens[0].text.size() > 1;
     if (readings_.size() == count) AddRealsExcept(tokens);
     if (readings_.size() == count || run) AddText(tokens);
+    const bool name = run && IsProductOfLetters(tokens[0].text, true) &&
+                      absl::EqualsIgnoreCase(readings_.back().value.name, tokens[0].text);
+    if (name) {  // "Cx" is not "cx"
+      readings_.back().value.name = std::string(tokens[0].text);
+    }
     return absl::OkStatus();
   }
 
@@ -151,6 +156,7 @@ class Reader {
     text.value = TextOf(tokens, text_);
     for (Expression& meaning : MeaningOfText(text.value.name)) {
       Reading r;
+      r.doubt = IsNumber(meaning) ? UnitDoubt::kChanges : UnitDoubt::kNone;  // "third"
       r.value = std::move(meaning);
       readings_.push_back(std::move(r));
     }

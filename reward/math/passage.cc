@@ -12,6 +12,7 @@
 #include "reward/math/notation.h"
 #include "reward/math/number_lexer.h"
 #include "reward/math/prose.h"
+#include "reward/math/units.h"
 #include "reward/math/words.h"
 
 namespace sluice::math {
@@ -44,6 +45,7 @@ class Cutter {
     while (at_ < text_.size()) Next();
     JoinOperators();
     JoinNumberWords();
+    JoinMeasures();
     return std::move(out_);
   }
 
@@ -334,6 +336,40 @@ class Cutter {
       i = last + 1;
     }
     out_ = std::move(joined);
+  }
+
+  // "8 hours and 30 minutes" is one value.
+  void JoinMeasures() {
+    if (asked_ != Asked::kValue) return;
+    std::vector<TextPiece> joined;
+    for (size_t i = 0; i < out_.size(); ++i) {
+      TextPiece piece = out_[i];
+      size_t last = i;
+      for (size_t next = BehindLarger(last); next > 0; next = BehindLarger(last)) last = next;
+      if (last > i) {
+        piece.end = out_[last + 1].end;
+        piece.text = text_.substr(piece.begin, piece.end - piece.begin);
+        piece.word.clear();
+        i = last + 1;
+      }
+      joined.push_back(std::move(piece));
+    }
+    out_ = std::move(joined);
+  }
+
+  // The value in a smaller unit behind the value at `i` with its unit; 0 if there is none.
+  size_t BehindLarger(size_t i) const {
+    string_view larger = UnitBehind(i);
+    if (larger.empty()) return 0;
+    size_t next = i + 2;
+    if (next < out_.size() && (out_[next].word == "and" || out_[next].kind == PieceKind::kComma)) ++next;
+    return SmallerUnits(larger, UnitBehind(next)) > 0 ? next : 0;
+  }
+
+  string_view UnitBehind(size_t i) const {
+    bool measure = i + 1 < out_.size() && out_[i].kind == PieceKind::kValue && !out_[i].formula &&
+                   out_[i + 1].kind == PieceKind::kWord;
+    return measure ? FindUnit(out_[i + 1].text) : string_view();
   }
 
   string_view text_;

@@ -58,6 +58,10 @@ std::vector<Expression> MeaningOfText(string_view text) {
       out.push_back(IntervalOf(Negated(SymbolOf("infinity")), false, SymbolOf("infinity"), false));
     }
   }
+  if (text == "origin") {
+    out.push_back(ListOf(Kind::kTuple, {NumberOf(0), NumberOf(0)}));
+    out.push_back(ListOf(Kind::kTuple, {NumberOf(0), NumberOf(0), NumberOf(0)}));
+  }
   static constexpr string_view kOrdinals[] = {"first",   "second", "third", "fourth", "fifth",    "sixth",
                                               "seventh", "eighth", "ninth", "tenth",  "eleventh", "twelfth"};
   for (size_t i = 0; i < std::size(kOrdinals); ++i) {

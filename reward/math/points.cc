@@ -18,6 +18,11 @@ bool HasJumps(const Expression& e) {
   return jumps || std::any_of(e.args.begin(), e.args.end(), HasJumps);
 }
 
+bool HasModulus(const Expression& e) {
+  return (e.kind == Kind::kFunction && e.name == "abs") ||
+         std::any_of(e.args.begin(), e.args.end(), HasModulus);
+}
+
 // Bits of the largest number that its numbers make, about.
 size_t ScaleBits(const Expression& e) {
   size_t bits = 0;
@@ -71,7 +76,7 @@ class PointComparison {
         if (answer == Answer::kEqual) ++agreed;
         if (!work_.ok() || unknown_) return Answer::kUndecided;
       }
-      if (agreed > 0) return agreed >= kAgreeingPoints ? Answer::kEqual : Answer::kUndecided;
+      if (agreed > 0) return agreed >= kAgreeingPoints && !narrower_ ? Answer::kEqual : Answer::kUndecided;
     }
     return Answer::kUndecided;
   }
@@ -81,7 +86,11 @@ class PointComparison {
     std::vector<std::pair<std::string, mpq_class>> point;
     for (const std::string& symbol : symbols_) point.push_back({symbol, Coordinate(symbol, attempt)});
     Ball x, y;
-    if (!ValueAt(a_, point, reals, x) || !ValueAt(b_, point, reals, y)) return Answer::kUndecided;
+    if (!ValueAt(a_, point, reals, x)) return Answer::kUndecided;
+    if (!ValueAt(b_, point, reals, y)) {
+      narrower_ = narrower_ || (reals && HasModulus(a_));
+      return Answer::kUndecided;
+    }
     if (!acb_overlaps(x.get(), y.get())) return Answer::kDifferent;
     return AreClose(x, y) ? Answer::kEqual : Answer::kUndecided;
   }
@@ -120,6 +129,7 @@ class PointComparison {
   Work& work_;
   size_t scale_bits_;
   bool unknown_ = false;
+  bool narrower_ = false;  // b has no real value where a has one: "\ln x" beside "\ln|x|"
 };
 
 }  // namespace

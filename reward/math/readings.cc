@@ -98,6 +98,7 @@ class Appender {
     r.percent = parsed_.percent;
     r.decimal = parsed_.decimal;
     r.unit = parsed_.unit;
+    r.doubt = parsed_.doubt;
     r.base = parsed_.base;
     r.hedged = hedged_;
     out_.push_back(std::move(r));

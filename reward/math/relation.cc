@@ -257,7 +257,7 @@ ValueDecision CompareRelations(const Expression& gold, const Expression& predict
   if (IsEquation(gold) != IsEquation(prediction)) return {Answer::kDifferent, "relation"};
   if (ContainsModulus(gold) || ContainsModulus(prediction))
     return CompareChains(gold, prediction, options, work);
-  if (IsSolved(gold)) {
+  if (IsSolved(gold) || IsSolved(prediction)) {
     ValueDecision decision = CompareAsRealSets(gold, prediction, options, work);
     if (decision.answer != Answer::kUndecided) return decision;
     work.Forgive();

@@ -75,6 +75,27 @@ string_view AddedConstant(const Expression& whole) {
   return constant.empty() || Count(whole, constant) != 1 ? string_view() : constant;
 }
 
+bool HasUnknown(const Expression& e) {
+  bool unknown = e.kind == Kind::kSymbol && e.name != "e" && e.name != "pi" && e.name != "i";
+  return unknown || std::any_of(e.args.begin(), e.args.end(), HasUnknown);
+}
+
+// The constant in front of an exponential, "C e^x", that stands nowhere else.
+string_view ConstantFactor(const Expression& whole) {
+  const Expression& product = BodyOf(whole);
+  if (product.kind != Kind::kProduct) return {};
+  bool exponential = std::any_of(product.args.begin(), product.args.end(), [](const Expression& e) {
+    return e.kind == Kind::kPower && !HasUnknown(e.args[0]) && HasUnknown(e.args[1]);
+  });
+  for (const Expression& factor : product.args) {
+    bool constant = factor.kind == Kind::kSymbol && (IsConstantLetter(factor) || factor.name == "A" ||
+                                                     factor.name == "K" || factor.name == "k");
+    if (exponential && constant)
+      return Count(whole, factor.name) == 1 ? string_view(factor.name) : string_view();
+  }
+  return {};
+}
+
 bool IsInteger(const Expression& e) {
   return e.kind == Kind::kSymbol && (e.name == "k" || e.name == "n" || e.name == "m");
 }
@@ -107,6 +128,10 @@ std::optional<Expression> WithParameter(const Expression& g, const Expression& p
 std::optional<Expression> RenamedLike(const Expression& gold, const Expression& prediction) {
   if (auto renamed = WithArgument(gold, prediction)) return renamed;
   if (auto renamed = With(prediction, AddedConstant(prediction), AddedConstant(gold))) return renamed;
+  string_view factor = ConstantFactor(gold);
+  if (!factor.empty() && (factor[0] == 'C' || factor[0] == 'c')) {
+    if (auto renamed = With(prediction, ConstantFactor(prediction), factor)) return renamed;
+  }
   return WithParameter(gold, prediction);
 }
 

@@ -26,12 +26,12 @@ constexpr string_view kClauses[] = {
     "although", "as",   "assuming", "because", "given",   "if",    "provided", "providing", "since", "though",
     "unless",   "when", "whenever", "where",   "whereas", "which", "while",    "who",       "whose"};
 constexpr string_view kVerbs[] = {
-    "are",     "be",      "become",   "becomes", "been",   "contain", "contains", "cost",  "costs",
-    "equal",   "equals",  "earn",     "earns",   "find",   "finds",   "get",      "gets",  "gives",
-    "give",    "had",     "has",      "have",    "is",     "leaves",  "leaving",  "made",  "make",
-    "makes",   "means",   "need",     "needs",   "obtain", "obtains", "pay",      "pays",  "remain",
-    "remains", "require", "requires", "spend",   "spends", "take",    "takes",    "total", "totals",
-    "was",     "were",    "yield",    "yields"};
+    "are",   "be",     "become",  "becomes", "been",     "contain", "contains", "cost",    "costs",
+    "equal", "equals", "earn",    "earns",   "find",     "finds",   "get",      "gets",    "gives",
+    "give",  "had",    "has",     "have",    "hold",     "holds",   "is",       "leaves",  "leaving",
+    "made",  "make",   "makes",   "means",   "need",     "needs",   "obtain",   "obtains", "pay",
+    "pays",  "remain", "remains", "require", "requires", "spend",   "spends",   "take",    "takes",
+    "total", "totals", "was",     "were",    "yield",    "yields"};
 constexpr string_view kResults[] = {"altogether", "but",     "consequently", "hence",  "it's",
                                     "only",       "so",      "that",         "that's", "then",
                                     "therefore",  "there's", "thus",         "total",  "totaling"};

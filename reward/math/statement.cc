@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "reward/math/build.h"
+#include "reward/math/integer_points.h"
 #include "reward/math/relation.h"
 #include "reward/math/unit_vectors.h"
 #include "reward/math/words_equal.h"
@@ -59,12 +60,49 @@ Expression Spread(const Expression& e) {
   return out;
 }
 
+// "[1, 2]^T"
+bool IsTransposed(const Expression& e) {
+  if (e.kind != Kind::kPower || !IsSymbol(e.args[1], "T")) return false;
+  const Expression& base = e.args[0];
+  return base.kind == Kind::kMatrix || base.kind == Kind::kTuple ||
+         (base.kind == Kind::kInterval && base.closed_left && base.closed_right);
+}
+
+// A point stands for a row.
+Expression Transposed(const Expression& e) {
+  const Expression& base = e.args[0];
+  const size_t columns = base.kind == Kind::kMatrix ? static_cast<size_t>(base.columns) : base.args.size();
+  const size_t rows = base.args.size() / columns;
+  Expression out = ListOf(Kind::kMatrix, {});
+  for (size_t i = 0; i < columns; ++i) {
+    for (size_t j = 0; j < rows; ++j) out.args.push_back(base.args[j * columns + i]);
+  }
+  out.columns = static_cast<int>(rows);
+  return out;
+}
+
+// "I" and "I_n" in it as the matrix of `n` rows; not within functions.
+Expression WithIdentity(const Expression& e, int n) {
+  if (IsSymbol(e, "I") || IsSymbol(e, absl::StrCat("I_", n))) {
+    Expression out = ListOf(Kind::kMatrix, {});
+    for (int i = 0; i < n * n; ++i) out.args.push_back(NumberOf(i % (n + 1) == 0 ? 1 : 0));
+    out.columns = n;
+    return out;
+  }
+  if (e.kind != Kind::kSum && e.kind != Kind::kProduct) return e;
+  Expression out = e;
+  for (Expression& arg : out.args) arg = WithIdentity(arg, n);
+  return out;
+}
+
 class Comparer {
  public:
   Comparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
 
   ValueDecision Of(const Expression& g, const Expression& p) {
     if (!work_.Spend(5)) return {Answer::kUndecided, absl::StrCat("past the limit of ", work_.limit())};
+    if (IsTransposed(g)) return Of(Transposed(g), p);
+    if (IsTransposed(p)) return Of(g, Transposed(p));
     if (IsScalar(g) && IsScalar(p)) return Scalars(g, p);
     if (g.kind == Kind::kText || p.kind == Kind::kText) {
       bool same = (g.kind == p.kind && SayTheSame(g.name, p.name, options_.strict)) || IsInitial(g, p);
@@ -103,6 +141,10 @@ class Comparer {
     }
     if (g.args.size() > 2 && IsCall(g, "ratio") && IsCall(p, "ratio")) return Ratios(g.args, p.args);
     ValueDecision decision = CompareValues(g, p, options_, work_);
+    if (decision.answer != Answer::kEqual) {
+      ValueDecision whole = CompareAtIntegers(g, p, options_, work_);
+      if (whole.answer != Answer::kUndecided) return whole;
+    }
     bool alike = g.kind == p.kind && g.name == p.name && g.args.size() == p.args.size() && !g.args.empty();
     if (decision.answer != Answer::kUndecided || !HasNoValue(g) || !alike) return decision;
     return Ordered(g.args, p.args, "parts");
@@ -270,7 +312,10 @@ class Comparer {
 
   // Matrices with their factors multiplied in.
   ValueDecision Matrices(const Expression& g, const Expression& p) {
-    std::optional<Expression> a = MatrixOf(g), b = MatrixOf(p);
+    std::optional<Expression> a = MatrixOf(g);
+    bool square =
+        a && a->kind == Kind::kMatrix && a->args.size() == static_cast<size_t>(a->columns * a->columns);
+    std::optional<Expression> b = MatrixOf(square ? WithIdentity(p, a->columns) : p);
     if (!a || !b) return Different("matrix");
     bool points = a->kind != b->kind;
     const Expression& matrix = a->kind == Kind::kMatrix ? *a : *b;

@@ -51,6 +51,20 @@ const char* AnswerName(Answer answer) {
   return "";
 }
 
+// "130" of "130 (120 + 10)": the working behind an answer that is worth the same; else the text as it is.
+absl::string_view WithoutWorking(absl::string_view text) {
+  size_t open = text.rfind(" (");
+  if (open == absl::string_view::npos || open == 0 || text.back() != ')') return text;
+  absl::string_view front = text.substr(0, open), inside = text.substr(open + 2, text.size() - open - 3);
+  bool digits = front.find_first_of("0123456789") != absl::string_view::npos &&
+                front.find_first_of("()") == absl::string_view::npos;
+  if (!digits || inside.find_first_of("()") != absl::string_view::npos) return text;
+  std::string reason;
+  std::vector<Reading> value = ReadOr(front, "", &reason), working = ReadOr(inside, "", &reason);
+  bool same = reason.empty() && Compare(value, working).answer == Answer::kEqual;
+  return same ? front : text;
+}
+
 // Several answers stand for one where each of them is right.
 bool AllEqual(absl::string_view gold, const std::vector<std::string>& alternatives,
               const EquivalenceOptions& options) {
@@ -76,7 +90,7 @@ Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
     out.decision = {Answer::kEqual, "same text", "", ""};
   }
   if (same || !out.reason.empty()) return out;
-  std::vector<Reading> p = ReadOr(prediction, "the answer", &out.reason);
+  std::vector<Reading> p = ReadOr(WithoutWorking(prediction), "the answer", &out.reason);
   if (!out.reason.empty()) return out;
   out.decision = Compare(g, p, options);
   bool echo = out.decision.answer == Answer::kEqual && !options.question.empty() &&

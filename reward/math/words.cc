@@ -50,6 +50,7 @@ constexpr SpelledEntry kSpelled[] = {
     {"ceil", TokenKind::kFunction, "ceil"},
     {"ceiling", TokenKind::kFunction, "ceil"},
     {"choose", TokenKind::kFunction, "binomial"},
+    {"cis", TokenKind::kFunction, "cis"},
     {"cos", TokenKind::kFunction, "cos"},
     {"cosec", TokenKind::kFunction, "csc"},
     {"cosh", TokenKind::kFunction, "cosh"},

@@ -31,7 +31,8 @@ std::vector<std::string> WordsOf(string_view text) {
   for (string_view piece : absl::StrSplit(text, absl::ByAnyChar(" .,;!'\"`~\t\n"), absl::SkipEmpty())) {
     if (IsAmong(piece, {"a", "an", "the", "of", "is", "it", "function", "on"})) continue;
     string_view word = WithoutOrdinal(piece);
-    bool keep = IsAmong(word, {"yes", "always", "does", "this", "is", "s"}) || word.size() <= 3;
+    bool name = std::any_of(word.begin(), word.end(), absl::ascii_isupper);
+    bool keep = name || IsAmong(word, {"yes", "always", "does", "this", "is", "s"}) || word.size() <= 3;
     words.push_back(keep ? std::string(word) : SingularOf(word));
   }
   return words;
