@@ -30,6 +30,13 @@ sigset_t SupervisedSignals() {
   return set;
 }
 
+// The next of them, or -1 when none came within the limit.
+int AwaitSignal(absl::Duration limit) {
+  const sigset_t signals = SupervisedSignals();
+  const timespec wait = absl::ToTimespec(limit);
+  return sigtimedwait(&signals, nullptr, &wait);
+}
+
 // One earlier log is kept.
 void RotateLog(const std::string& path) {
   std::error_code error;
@@ -284,12 +291,10 @@ absl::Duration Supervisor::NextWait(absl::Time now) const {
 }
 
 absl::Status Supervisor::Run() {
-  const sigset_t signals = SupervisedSignals();
   absl::Status status;
   while (status.ok()) {
     status = Tick(absl::Now());
-    const timespec wait = absl::ToTimespec(NextWait(absl::Now()));
-    const int signal = status.ok() ? sigtimedwait(&signals, nullptr, &wait) : 0;
+    const int signal = status.ok() ? AwaitSignal(NextWait(absl::Now())) : 0;
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) break;
   }
   const absl::Status stopped = StopAll();
@@ -313,8 +318,6 @@ std::vector<Supervisor::Member*> Supervisor::Running(const StopStage& stage) {
 
 bool Supervisor::StopMembers(const StopStage& stage, absl::Time deadline) {
   for (const Member* m : Running(stage)) kill(m->process.pid, SIGTERM);
-  const sigset_t signals = SupervisedSignals();
-  const timespec poll = absl::ToTimespec(kStoppingPoll);
   bool killed = false;
   while (true) {
     const std::vector<Member*> running = Running(stage);
@@ -327,7 +330,7 @@ bool Supervisor::StopMembers(const StopStage& stage, absl::Time deadline) {
       }
       killed = true;
     }
-    if (sigtimedwait(&signals, nullptr, &poll) == SIGINT) return false;
+    if (AwaitSignal(kStoppingPoll) == SIGINT) return false;
   }
 }
 
@@ -335,16 +338,9 @@ void Supervisor::KillAll() {
   for (const StopStage& stage : StopStages()) {
     for (const Member* m : Running(stage)) kill(m->process.pid, SIGKILL);
   }
+  const absl::Time deadline = absl::Now() + kKillLimit;
   for (const StopStage& stage : StopStages()) {
-    const sigset_t child = [] {
-      sigset_t set;
-      sigemptyset(&set);
-      sigaddset(&set, SIGCHLD);
-      return set;
-    }();
-    const timespec poll = absl::ToTimespec(kStoppingPoll);
-    const absl::Time deadline = absl::Now() + kKillLimit;
-    while (!Running(stage).empty() && absl::Now() < deadline) sigtimedwait(&child, nullptr, &poll);
+    while (!Running(stage).empty() && absl::Now() < deadline) AwaitSignal(kStoppingPoll);
   }
 }
 
