@@ -22,7 +22,7 @@ from kill_sweep import check_store, recoveries, table
 
 SECONDS_PER_KILL = (0.2, 2.5)
 STEPS_PER_KILL = 15
-PATIENCE = 180  # seconds without a kill until all jobs have ended; a hang is a failure
+PATIENCE, PATIENCE_PER_STEP = 180, 0.3  # seconds without a kill until all jobs have ended; a hang is a failure
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 CLIENT_JOB = dict(SMALL_JOB, **{"stop.steps": 1, "warm_start.steps": 1})
 
@@ -135,7 +135,7 @@ def run(binaries, folder, kills, seed):
         kill_at_random(fleet, kills, seed)
         if kills and job_states(fleet).get(job) in ENDED:
             fleet.problems.append("the long job was over before the last kill: give it more steps for each")
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE + PATIENCE_PER_STEP * STEPS
         if client:
             client.finish(deadline)
         await_jobs(fleet, [job, *(client.jobs.values() if client else [])], deadline)
