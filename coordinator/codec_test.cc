@@ -133,12 +133,12 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
                             {"g", 1, GroupLengthScorerSpec{"m"}}};
   ASSERT_EQ(spec.reward.components.size(), std::variant_size_v<ScorerSpec>);
   spec.reward.combination = RewardCombination::kMinimum;
-  spec.grpo = {0.1, 0.3, 0.01, 0.02, false, Aggregation::kSequenceMeanTokenSum, true};
+  spec.grpo = {0.1, 0.3, 0.01, 0.02, false, Aggregation::kSequenceMeanTokenSum, true, 3};
   spec.optimizer = {1e-3, 0.8, 0.95, 1e-6, 0.1, 9, ScheduleKind::kCosine, 0.2, 0.5};
   spec.batch = {6, 1000};
   spec.staleness = {4, OnDeadline::kWait, SwapMode::kContinue};
   spec.evaluation = {"/e", 3, 4, 5};
-  spec.checkpoint = {7, 8};
+  spec.checkpoint = {7, 8, 9};
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
   spec.timeout = {1, 2, 3, 4, 5};
   spec.stop_steps = 99;
@@ -158,6 +158,8 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->staleness.on_deadline, OnDeadline::kWait);
   EXPECT_EQ(read->staleness.on_new_version, SwapMode::kContinue);
   EXPECT_EQ(read->timeout.max_attempts, 5);
+  EXPECT_EQ(read->checkpoint.progress_tokens, 9);
+  EXPECT_EQ(read->grpo.max_filtered_groups, 3);
   EXPECT_EQ(SpecFromJson("{").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SpecFromJson(R"({"name": 3, "reward": []})").status().code(), absl::StatusCode::kDataLoss);
 }

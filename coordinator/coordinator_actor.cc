@@ -33,6 +33,16 @@ absl::Status AddGroups(Trainer& trainer, Store& store, const JobId& job, PolicyV
   return absl::OkStatus();
 }
 
+// What the worker itself sampled of a completion that is finished.
+int64_t NewTokens(const RolloutRequest& request, const Trajectory& trajectory) {
+  if (trajectory.finish_reason == FinishReason::kUnspecified) return 0;
+  auto tokens = static_cast<int64_t>(trajectory.tokens.size());
+  for (const Trajectory& begun : request.begun) {
+    if (begun.key.index == trajectory.key.index) tokens -= static_cast<int64_t>(begun.tokens.size());
+  }
+  return tokens;
+}
+
 // One call to the learner, with all that it needs.
 struct LearnerCall {
   StartLearner start;
@@ -352,13 +362,14 @@ void CoordinatorImpl::Start(const StartGenerate& a) {
   generate_pool_.Run([this, inbox = inbox_, port = member->rollout, request = std::move(request), cancel,
                       number = run_number_, attempt = a.attempt, name = a.worker, epoch = member->epoch] {
     const absl::Status status = port->Generate(request, cancel, [&](Trajectory trajectory) {
+      const int64_t tokens = NewTokens(request, trajectory);
       auto shared =
           std::make_shared<Trajectory>(std::move(trajectory));  // std::function wants what it holds copyable
-      inbox->PostData([this, shared, number, attempt, name, epoch] {
+      inbox->PostData([this, shared, tokens, number, attempt, name, epoch] {
         if (Fenced(name, epoch)) return;
-        fleet_.CountTokens(name, static_cast<int64_t>(shared->tokens.size()));
+        fleet_.CountTokens(name, tokens);
         if (run_ != nullptr && run_number_ == number) {
-          run_->HandleSample(options_.clock->Now(), attempt, std::move(*shared));
+          run_->HandleSample(options_.clock->Now(), attempt, std::move(*shared), tokens);
         }
       });
     });

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kEventsKept = 100;
 constexpr size_t kDetailBytes = 200;
+constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 JobState StateOf(const SchedulerState& s) {
   switch (s.end) {
@@ -55,6 +56,15 @@ Judged JudgedOf(const Verdict& verdict) {
           DetailOf(verdict)};
 }
 
+VersionRange VersionsOf(const Trajectory& trajectory) {
+  VersionRange out{trajectory.spans.front().version, trajectory.spans.front().version};
+  for (const VersionSpan& span : trajectory.spans) {
+    out.min = std::min(out.min, span.version);
+    out.max = std::max(out.max, span.version);
+  }
+  return out;
+}
+
 }  // namespace
 
 JobRun::JobRun(JobRow row, PromptSet prompts, const std::string& log_folder)
@@ -63,93 +73,14 @@ JobRun::JobRun(JobRow row, PromptSet prompts, const std::string& log_folder)
       order_(row_.view.spec.seed, RandomDomain::kShuffle, prompts_.training.size()),
       warm_order_(row_.view.spec.seed, RandomDomain::kWarmStart,
                   std::max<size_t>(1, prompts_.warm_start.size())),
-      log_(log_folder) {}
-
-absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store,
-                                                        const PromptEncoderFactory& factory,
-                                                        const std::string& log_folder) {
-  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<const PromptEncoder> encoder, factory(row.view.spec));
-  SLUICE_ASSIGN_OR_RETURN(PromptSet prompts, LoadPrompts(row.view.spec, *encoder));
-  if (prompts.files_hash != row.files_hash) {
-    return absl::FailedPreconditionError(
-        "the prompt files changed since the job was submitted: submit a new job");
-  }
-  std::unique_ptr<JobRun> run(new JobRun(std::move(row), std::move(prompts), log_folder));
-  const JobView& view = run->row_.view;
-  SchedulerState& state = run->state_;
-  state.plan = PlanOf(view.spec, static_cast<int64_t>(run->prompts_.evaluation.size()));
-  state.paused = run->row_.paused;
-  state.error = run->row_.view.error;
-  state.version = view.version;
-  state.policy = run->row_.policy;
-  state.checkpointed = run->row_.checkpointed;
-  state.next_draw = run->row_.next_draw;
-  if (!view.evaluations.empty()) state.evaluated_step = view.evaluations.back().step;
-  SLUICE_RETURN_IF_ERROR(run->RestoreManifests(store));
-  SLUICE_RETURN_IF_ERROR(run->RestoreGroups(store));
-  if (state.plan.deterministic) SLUICE_RETURN_IF_ERROR(run->RestoreEmptied(store));
-  return run;
-}
-
-// Of the versions that samples may still name or workers load.
-absl::Status JobRun::RestoreManifests(Store& store) {
-  const PolicyVersion newest = state_.version;
-  for (PolicyVersion v = std::max<PolicyVersion>(0, newest - state_.plan.max_versions); v <= newest; ++v) {
-    SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, store.LoadBatch(row_.view.job, v));
-    if (!batch || !batch->committed)
-      return absl::DataLossError(absl::StrCat("version ", v, " of ", row_.view.job, " is not in the store"));
-    AddManifest(state_, v, batch->manifest_hash);
-  }
-  return absl::OkStatus();
-}
-
-// Groups of a deterministic job whose samples are all settled, without anything to train on: they still take
-// their places in their batches.
-absl::Status JobRun::RestoreEmptied(Store& store) {
-  const Draw first =
-      static_cast<Draw>(std::max<PolicyVersion>(0, state_.version) * state_.plan.groups_per_step);
-  for (Draw draw = first; draw < state_.next_draw; ++draw) {
-    const GroupKey key{false, draw};
-    if (state_.groups.count(key) > 0) continue;
-    SLUICE_ASSIGN_OR_RETURN(const Group data, store.LoadGroup(row_.view.job, draw));
-    summaries_[draw] = SummariseGroup(data);
-    GroupState& group = state_.groups[key];
-    group.train_by = BatchOf(state_.plan, draw);
-    group.ready = true;
-    group.oldest = summaries_[draw].oldest;
-    group.samples.resize(static_cast<size_t>(state_.plan.group_size), {.status = SampleStatus::kGone});
-  }
-  return absl::OkStatus();
-}
-
-absl::Status JobRun::RestoreGroups(Store& store) {
-  const JobId& job = row_.view.job;
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<StoredGroup> groups, store.LoadOpenGroups(job));
-  for (const StoredGroup& stored : groups) {
-    GroupState group;
-    group.train_by = stored.train_by;
-    group.attempts = stored.attempts;
-    group.ready = stored.record.segment >= 0;
-    group.samples.resize(stored.in_flight.size());
-    for (size_t i = 0; i < stored.in_flight.size(); ++i) {
-      group.samples[i].status = !stored.in_flight[i] ? SampleStatus::kGone
-                                : group.ready        ? SampleStatus::kScored
-                                                     : SampleStatus::kPending;
-    }
-    if (group.ready) {
-      SLUICE_ASSIGN_OR_RETURN(const Group data, store.LoadGroup(job, stored.draw));
-      summaries_[stored.draw] = SummariseGroup(data);
-      group.oldest = summaries_[stored.draw].oldest;
-    }
-    state_.groups[GroupKey{false, stored.draw}] = std::move(group);
-  }
-  SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, store.LoadBatch(job, state_.version + 1));
-  if (batch && !batch->committed) state_.batch = batch->draws;
-  return absl::OkStatus();
+      log_(log_folder),
+      evaluation_sampling_(row_.view.spec.sampling.params) {
+  evaluation_sampling_.record_experts = false;  // only training replays them
 }
 
 void JobRun::Handle(const Event& event) {
   if (last_commit_ == absl::Time()) last_commit_ = event.now;
+  now_ = event.now;
   for (const Action& action : Step(state_, event)) {
     std::visit([&](const auto& a) { Apply(event.now, a); }, action);
   }
@@ -161,49 +92,38 @@ void JobRun::Handle(const Event& event) {
   RefreshRow(event.now);
 }
 
-void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory) {
+void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory, int64_t new_tokens) {
   auto it = state_.attempts.find(attempt);
   const uint32_t index = trajectory.key.index;
   if (it == state_.attempts.end() || it->second.indices.count(index) == 0) return;
-  if (absl::Status bad = CheckTrajectory(trajectory); !bad.ok()) {
+  const SampleRef ref{it->second.group, index};
+  if (absl::Status bad = CheckTrajectory(trajectory, RulesFor(ref.group)); !bad.ok()) {
     LogWarning("trajectory_refused",
                {{"job", row_.view.job}, {"worker", trajectory.worker}, {"why", bad.message()}});
     return;
   }
-  const auto by_version = [](const VersionSpan& a, const VersionSpan& b) { return a.version < b.version; };
-  const auto [oldest, newest] =
-      std::minmax_element(trajectory.spans.begin(), trajectory.spans.end(), by_version);
-  const SampleArrived arrived{attempt, index, oldest->version, newest->version};
-  attempts_.CountTokens(attempt, static_cast<int64_t>(trajectory.tokens.size()));
-  samples_[SampleRef{it->second.group, index}] = ScoredSample{std::move(trajectory), {}, 0};
+  const VersionRange sampled = VersionsOf(trajectory);
+  if (trajectory.finish_reason == FinishReason::kUnspecified) {
+    const VersionRange allowed = AllowedVersions(state_, ref.group);
+    if (sampled.min >= allowed.min && sampled.max <= allowed.max) progress_.Keep(ref, std::move(trajectory));
+    return;
+  }
+  attempts_.CountTokens(attempt, new_tokens);
+  samples_[ref] = ScoredSample{std::move(trajectory), {}, 0};
   SLUICE_FAIL_POINT("coordinator.sample_arrived");
-  Handle({now, arrived});
+  Handle({now, SampleArrived{attempt, index, sampled.min, sampled.max}});
+  const auto group = state_.groups.find(ref.group);
+  const bool taken =
+      group == state_.groups.end() || group->second.samples[index].status != SampleStatus::kGenerating;
+  if (taken) progress_.Forget(ref);
 }
 
-// What a worker sends is not trusted: lengths agree, spans tile the tokens, and name versions as published.
-absl::Status JobRun::CheckTrajectory(const Trajectory& t) const {
-  if (t.tokens.empty()) return absl::InvalidArgumentError("no tokens");
-  if (static_cast<int64_t>(t.tokens.size()) > row_.view.spec.sampling.params.max_new_tokens) {
-    return absl::InvalidArgumentError("more tokens than max_new_tokens");
-  }
-  if (t.raw_logprobs.size() != t.tokens.size() || t.processed_logprobs.size() != t.tokens.size()) {
-    return absl::InvalidArgumentError("log-probabilities and tokens differ in number");
-  }
-  if (t.finish_reason == FinishReason::kUnspecified) return absl::InvalidArgumentError("not finished");
-  int32_t end = 0;
-  for (const VersionSpan& span : t.spans) {
-    if (span.begin != end || span.end <= span.begin)
-      return absl::InvalidArgumentError("spans do not tile the tokens");
-    end = span.end;
-    auto known = state_.manifests.find(span.version);
-    if (known == state_.manifests.end() || known->second != span.manifest_hash) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("sampled with another manifest of version ", span.version, " than was published"));
-    }
-  }
-  if (end != static_cast<int32_t>(t.tokens.size()))
-    return absl::InvalidArgumentError("spans do not cover the tokens");
-  return absl::OkStatus();
+TrajectoryRules JobRun::RulesFor(const GroupKey& key) {
+  return {key.draw, PromptOf(key).tokens.size(), SamplingOf(key), state_.manifests};
+}
+
+const SamplingParams& JobRun::SamplingOf(const GroupKey& key) const {
+  return key.evaluation ? evaluation_sampling_ : row_.view.spec.sampling.params;
 }
 
 void JobRun::HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
@@ -263,8 +183,11 @@ RolloutRequest JobRun::RequestFor(const StartGenerate& start) {
   request.indices = start.indices;
   request.attempt = start.number;
   request.prompt_tokens = PromptOf(start.group).tokens;
-  request.sampling = row_.view.spec.sampling.params;
-  if (start.group.evaluation) request.sampling.record_experts = false;  // only training replays them
+  request.sampling = SamplingOf(start.group);
+  request.progress_every_tokens = row_.view.spec.checkpoint.progress_tokens;
+  for (uint32_t index : start.indices) {
+    if (const Trajectory* begun = progress_.Find({start.group, index})) request.begun.push_back(*begun);
+  }
   request.deadline = start.deadline;
   return request;
 }
@@ -323,6 +246,7 @@ void JobRun::Apply(absl::Time, const IssueGroup& a) {
 }
 
 void JobRun::Apply(absl::Time, const GroupComplete& a) {
+  CountTokens(0, progress_.ForgetGroup(a.group));
   auto group =
       std::make_shared<const Group>(Assemble(a.group));  // shared with the write, which may be tried again
   if (a.group.evaluation) {
@@ -350,6 +274,7 @@ void JobRun::Apply(absl::Time, const DropGroup& a) {
   while (end != samples_.end() && end->first.group == key) ++end;
   samples_.erase(begin, end);
   summaries_.erase(a.draw);
+  CountTokens(0, progress_.ForgetGroup(key));
   filtered_ += a.column == LedgerColumn::kDroppedFiltered;
   writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
     return tx.DropGroup(job, a.draw, a.column, a.reason);
@@ -445,12 +370,44 @@ void JobRun::Apply(absl::Time now, const Note& a) {
 
 void JobRun::Apply(absl::Time now, const StartGenerate& a) {
   if (!a.group.evaluation) {
-    const AttemptStart attempt{a.group.draw, a.number, a.worker, state_.rollout.at(a.worker).epoch,
-                               static_cast<int64_t>(a.indices.size()), now};
-    writes_.push_back([job = row_.view.job, attempt](StoreTransaction& tx) { return tx.AddAttempt(job, attempt); });
+    const AttemptStart attempt{a.group.draw,
+                               a.number,
+                               a.worker,
+                               state_.rollout.at(a.worker).epoch,
+                               static_cast<int64_t>(a.indices.size()),
+                               now};
+    writes_.push_back(
+        [job = row_.view.job, attempt](StoreTransaction& tx) { return tx.AddAttempt(job, attempt); });
   }
   attempts_.Started(a);
+  CheckBegun(a);
   effects_.push_back(a);
+}
+
+// What the new attempt may go on with. A completion begun at versions that its group may not have is begun
+// anew.
+void JobRun::CheckBegun(const StartGenerate& a) {
+  if (state_.groups.count(a.group) == 0) return;
+  const VersionRange allowed = AllowedVersions(state_, a.group);
+  int64_t resumed = 0, lost = 0;
+  for (uint32_t index : a.indices) {
+    const Trajectory* begun = progress_.Find({a.group, index});
+    if (begun == nullptr) continue;
+    const VersionRange sampled = VersionsOf(*begun);
+    if (sampled.min >= allowed.min && sampled.max <= allowed.max) {
+      resumed += static_cast<int64_t>(begun->tokens.size());
+    } else {
+      lost += progress_.Forget({a.group, index});
+    }
+  }
+  CountTokens(resumed, lost);
+}
+
+void JobRun::CountTokens(int64_t resumed, int64_t lost) {
+  if (resumed == 0 && lost == 0) return;
+  reports_.push_back([resumed, lost](CoordinatorMetrics* metrics) {
+    if (metrics != nullptr) metrics->Resumed(resumed, lost);
+  });
 }
 
 void JobRun::Apply(absl::Time now, const StartLearner& a) {
@@ -484,7 +441,19 @@ std::vector<StoreWrite> JobRun::TakeWrites() {
     saved_row_ = std::move(row);
     writes_.push_back([copy = row_](StoreTransaction& tx) { return tx.UpdateJob(copy); });
   }
+  SaveProgress();
   return std::exchange(writes_, {});
+}
+
+// With whatever else is written, else now and then: nothing waits for it.
+void JobRun::SaveProgress() {
+  if (!progress_.HasUnsaved() || (writes_.empty() && now_ < progress_saved_ + kProgressInterval)) return;
+  progress_saved_ = now_;
+  for (Trajectory& report : progress_.TakeUnsaved()) {
+    auto shared = std::make_shared<const Trajectory>(std::move(report));
+    writes_.push_back(
+        [job = row_.view.job, shared](StoreTransaction& tx) { return tx.SaveProgress(job, *shared); });
+  }
 }
 
 }  // namespace sluice

@@ -12,12 +12,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/attempt_log.h"
+#include "coordinator/progress_table.h"
 #include "coordinator/prompt_encoder.h"
 #include "coordinator/prompt_source.h"
 #include "coordinator/reporting.h"
 #include "coordinator/scheduler.h"
 #include "coordinator/step_summary.h"
 #include "coordinator/store.h"
+#include "coordinator/trajectory_check.h"
 #include "core/rl/rollout_worker.h"
 #include "core/rl/scorer.h"
 
@@ -37,7 +39,8 @@ class JobRun {
   // Takes the event in. Its writes and effects are added to those that wait to be taken.
   void Handle(const Event& event);
   // With the data that belong to the event.
-  void HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory);
+  // `new_tokens`: of a completion that is finished, those that this attempt sampled.
+  void HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory, int64_t new_tokens);
   void HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
                       std::vector<Verdict> verdicts);
   void HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics);
@@ -47,11 +50,11 @@ class JobRun {
   std::vector<Action> TakeEffects() { return std::exchange(effects_, {}); }
   std::vector<std::function<void(CoordinatorMetrics*)>> TakeReports() { return std::exchange(reports_, {}); }
 
+  void AddEvent(absl::Time now, const std::string& text) { Apply(now, Note{text}); }
+
   RolloutRequest RequestFor(const StartGenerate& start);
   std::vector<ScoreItem> ItemsFor(const StartScore& start);
   std::vector<SupervisedExample> ExamplesFor(int64_t step);
-  void AddEvent(absl::Time now, const std::string& text) { Apply(now, Note{text}); }
-
 
   const JobRow& row() const { return row_; }
   const SchedulerState& state() const { return state_; }
@@ -62,10 +65,15 @@ class JobRun {
   absl::Status RestoreManifests(Store& store);
   absl::Status RestoreGroups(Store& store);
   absl::Status RestoreEmptied(Store& store);
+  absl::Status RestoreProgress(Store& store);
   const Prompt& PromptOf(const GroupKey& key);
   Group Assemble(const GroupKey& key);
   void CompareMembers(const GroupKey& group, ScoreEnded& event);
-  absl::Status CheckTrajectory(const Trajectory& trajectory) const;
+  TrajectoryRules RulesFor(const GroupKey& key);
+  const SamplingParams& SamplingOf(const GroupKey& key) const;
+  void CheckBegun(const StartGenerate& a);
+  void CountTokens(int64_t resumed, int64_t lost);
+  void SaveProgress();
   void RefreshRow(absl::Time now);
 
   void Apply(absl::Time now, const IssueGroup& a);
@@ -90,14 +98,17 @@ class JobRun {
   PromptSet prompts_;
   ShuffledOrder order_, warm_order_;
   JobLog log_;
+  SamplingParams evaluation_sampling_;
   SchedulerState state_;
   AttemptLog attempts_;
   std::map<SampleRef, ScoredSample> samples_;  // of groups that are not complete
   std::map<Draw, GroupSummary> summaries_;     // of groups that are complete and not trained
   int64_t filtered_ = 0;                       // groups since the last step that tied and were dropped
+  ProgressTable progress_;
+  absl::Time progress_saved_;
   EvaluationSummary evaluation_;
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
-  absl::Time last_commit_, step_started_;
+  absl::Time now_, last_commit_, step_started_;
   std::vector<StoreWrite> writes_;
   std::string saved_row_;  // what of the row the store has, or will have with the writes taken last
   std::vector<Action> effects_;

@@ -17,6 +17,7 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
   plan.drop_on_deadline = spec.staleness.on_deadline == OnDeadline::kDrop;
   plan.filter_ties = spec.grpo.filter_ties;
   plan.deterministic = spec.deterministic;
+  plan.max_filtered_groups = spec.grpo.max_filtered_groups;
   plan.evaluation_every = evaluation_prompts > 0 ? spec.evaluation.every_steps : 0;
   plan.evaluation_prompts = evaluation_prompts;
   plan.evaluation_samples = spec.evaluation.samples_per_prompt;
@@ -80,6 +81,7 @@ void SchedulerStep::On(const LearnerUp& e) {
   fresh.op = s_.learner.op;
   fresh.op_epoch = s_.learner.op_epoch;
   fresh.failures = s_.learner.failures;
+  fresh.incarnation = s_.learner.incarnation;
   s_.learner = std::move(fresh);
 }
 

@@ -51,7 +51,8 @@ struct SampleRef {
 struct JobPlan {
   int64_t groups_per_step = 1, group_size = 2, max_versions = 0, stop_steps = 1, warm_start_steps = 0;
   bool drop_on_deadline = true, filter_ties = false, deterministic = false;
-  int64_t evaluation_every = 0;  // steps; 0: never
+  int64_t max_filtered_groups = 0;  // that tie, for each step; 0: no limit
+  int64_t evaluation_every = 0;     // steps; 0: never
   int64_t evaluation_prompts = 0, evaluation_samples = 1;
   int32_t max_attempts = 3;
   absl::Duration generate_timeout = absl::Seconds(300), score_timeout = absl::Seconds(60);
@@ -121,7 +122,7 @@ struct WorkerState {
 enum class LearnerOp { kOpen, kSupervise, kPublishFirst, kAddGroups, kStep, kRedo, kCheckpoint };
 
 struct LearnerState {
-  std::string name;
+  std::string name, incarnation;
   uint64_t epoch = 0;
   bool alive = false, open = false;
   std::optional<uint64_t> busy;  // id of the call under way; calls do not overlap
@@ -132,7 +133,7 @@ struct LearnerState {
   PolicyVersion version = kNoPolicyVersion;  // where it stands
   int64_t warm_steps = 0;
   std::set<Draw> added;  // groups it has for the next version
-  int32_t failures = 0;  // in a row
+  int32_t failures = 0;  // in a row, of one incarnation
   absl::Time not_before = absl::InfinitePast();
   absl::Duration backoff;
 };
@@ -160,7 +161,7 @@ struct SchedulerState {
   int64_t evaluated_step = -1;  // last step that was evaluated
   std::map<GroupKey, GroupState> groups;
   int64_t drops_in_a_row = 0;  // groups with nothing to learn from since one became ready or a resume
-  int64_t drops_since_step = 0;
+  int64_t drops_since_step = 0, filtered_since_step = 0;
   std::string last_drop;                              // why the last of them was dropped
   std::vector<Draw> batch;                            // recorded for version + 1; empty: none
   absl::Time blocked_since = absl::InfiniteFuture();  // the batch waits for due groups only
@@ -328,6 +329,12 @@ int64_t DropsToPause(const JobPlan& plan);
 
 // Takes in the manifest of a version, and forgets those that no sample may name any more.
 void AddManifest(SchedulerState& state, PolicyVersion version, const std::string& hash);
+
+// The versions that a sample of a group may be sampled at; the group is in the state.
+struct VersionRange {
+  PolicyVersion min = 0, max = 0;
+};
+VersionRange AllowedVersions(const SchedulerState& state, const GroupKey& key);
 
 // What the job waits for now, for people, to be read after "waiting for"; empty when it ended.
 std::string WaitingFor(const SchedulerState& state);

@@ -25,18 +25,17 @@ void AddManifest(SchedulerState& state, PolicyVersion version, const std::string
     state.manifests.erase(state.manifests.begin());
 }
 
-// The versions that a sample of the group may be sampled at.
-SchedulerStep::Versions SchedulerStep::VersionsOf(const GroupKey& key, const GroupState& group) const {
-  if (key.evaluation) return {s_.evaluation->version, s_.evaluation->version};
-  if (s_.plan.deterministic) return {SampledAt(s_.plan, key.draw), SampledAt(s_.plan, key.draw)};
-  return {group.train_by - s_.plan.max_versions, s_.version};
+VersionRange AllowedVersions(const SchedulerState& s, const GroupKey& key) {
+  if (key.evaluation) return {s.evaluation->version, s.evaluation->version};
+  if (s.plan.deterministic) return {SampledAt(s.plan, key.draw), SampledAt(s.plan, key.draw)};
+  return {s.groups.at(key).train_by - s.plan.max_versions, s.version};
 }
 
 int64_t SchedulerStep::Outstanding() const {
   return std::count_if(s_.groups.begin(), s_.groups.end(), [](const auto& g) { return !g.first.evaluation; });
 }
 
-std::string SchedulerStep::PickRollout(const Versions& versions) const {
+std::string SchedulerStep::PickRollout(const VersionRange& versions) const {
   if (static_cast<int64_t>(s_.attempts.size()) >= s_.plan.groups_in_flight) return "";
   const std::pair<const std::string, WorkerState>* best = nullptr;
   for (const auto& entry : s_.rollout) {
@@ -49,7 +48,7 @@ std::string SchedulerStep::PickRollout(const Versions& versions) const {
   return best == nullptr ? "" : best->first;
 }
 
-bool SchedulerStep::StartAttempt(const GroupKey& key, const Versions& versions) {
+bool SchedulerStep::StartAttempt(const GroupKey& key, const VersionRange& versions) {
   const std::string name = PickRollout(versions);
   if (name.empty()) return false;
   GroupState& group = s_.groups.at(key);
@@ -101,11 +100,11 @@ void SchedulerStep::DispatchPending() {
     if (waits) pending.emplace_back(group.train_by, key);
   }
   std::sort(pending.begin(), pending.end());
-  for (const auto& [train_by, key] : pending) StartAttempt(key, VersionsOf(key, s_.groups.at(key)));
+  for (const auto& [train_by, key] : pending) StartAttempt(key, AllowedVersions(s_, key));
 }
 
 void SchedulerStep::DispatchEvaluation() {
-  const Versions versions = {s_.evaluation->version, s_.evaluation->version};
+  const VersionRange versions = {s_.evaluation->version, s_.evaluation->version};
   while (s_.evaluation->started < s_.plan.evaluation_prompts) {
     if (PickRollout(versions).empty()) return;
     const GroupKey key{true, static_cast<Draw>(s_.evaluation->started++)};
@@ -114,7 +113,7 @@ void SchedulerStep::DispatchEvaluation() {
   }
 }
 
-void SchedulerStep::Issue(PolicyVersion train_by, const Versions& versions) {
+void SchedulerStep::Issue(PolicyVersion train_by, const VersionRange& versions) {
   const GroupKey key{false, s_.next_draw++};
   GroupState& group = s_.groups[key];
   group.samples.resize(static_cast<size_t>(s_.plan.group_size));

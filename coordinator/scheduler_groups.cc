@@ -78,7 +78,7 @@ void SchedulerStep::On(const SampleArrived& e) {
   const GroupKey key = it->second.group;
   GroupState& group = s_.groups.at(key);
   // Sampled at an older version than the worker said, it would break the bound: the sample stays to come.
-  const Versions allowed = VersionsOf(key, group);
+  const VersionRange allowed = AllowedVersions(s_, key);
   if (e.oldest < allowed.min || std::max(e.oldest, e.newest) > allowed.max) return;
   it->second.indices.erase(e.index);
   group.oldest = group.oldest == kNoPolicyVersion ? e.oldest : std::min(group.oldest, e.oldest);
@@ -275,8 +275,12 @@ void SchedulerStep::FinishGroup(const GroupKey& key, GroupState& group) {
   }
   if (rewards.size() < 2) return FinishWithoutRewards(key, group);
   const auto [low, high] = std::minmax_element(rewards.begin(), rewards.end());
-  if (s_.plan.filter_ties && *low == *high)
+  const bool may_filter =
+      s_.plan.max_filtered_groups == 0 || s_.filtered_since_step < s_.plan.max_filtered_groups;
+  if (s_.plan.filter_ties && may_filter && *low == *high) {
+    ++s_.filtered_since_step;
     return Drop(key, LedgerColumn::kDroppedFiltered, "all rewards tie");
+  }
   group.ready = true;
   s_.drops_in_a_row = 0;
   SettleLost(key, group);

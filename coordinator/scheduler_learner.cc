@@ -1,5 +1,6 @@
 // The learner's calls, batches, versions and evaluations.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler_step.h"
@@ -143,7 +144,7 @@ void SchedulerStep::Commit(const PolicyRef& policy, bool checkpointed) {
   Do(CommitVersion{policy, s_.batch, checkpointed});
   for (Draw draw : s_.batch) s_.groups.erase(GroupKey{false, draw});
   s_.batch.clear();
-  s_.drops_since_step = 0;
+  s_.drops_since_step = s_.filtered_since_step = 0;
   s_.learner.added.clear();
   s_.version = policy.version;
   s_.policy = policy;
@@ -209,6 +210,7 @@ void SchedulerStep::LearnerOpened(const LearnerDone& e) {
                absl::StrCat("the learner's version ", e.state.version, " has manifest ",
                             e.state.policy.manifest_hash, ", the store recorded ", e.expected_hash));
   }
+  if (std::exchange(learner.incarnation, e.state.incarnation) != e.state.incarnation) learner.failures = 0;
   learner.open = true;
   learner.added.clear();
   learner.warm_steps = e.state.warm_start_steps;

@@ -37,7 +37,9 @@ Case CaseOf(uint64_t seed) {
     out.plan.evaluation_prompts = 1 + below(3);
     out.plan.evaluation_samples = 1 + below(2);
   }
+  if (!out.plan.deterministic) out.plan.drop_on_deadline = below(2) == 0;
   if (below(4) == 0) out.plan.filter_ties = !out.plan.deterministic;
+  if (out.plan.filter_ties) out.plan.max_filtered_groups = below(3);
   if (below(4) == 0) out.plan.groups_per_worker = 1;
   out.faults = {.kill = below(8),
                 .coordinator_restart = below(4),
@@ -47,6 +49,7 @@ Case CaseOf(uint64_t seed) {
                 .pause = below(3),
                 .clock = below(10),
                 .cancel = below(8) == 0 ? 1 : 0};
+  if (below(8) == 0) out.faults.kill = 30, out.faults.coordinator_restart = 10;
   out.events = 50 + below(400);
   out.rollouts = 1 + below(3);
   return out;
@@ -67,6 +70,7 @@ void PlaySeed(uint64_t seed) {
   EXPECT_LT(world.PlayOut(600), 600) << WaitingFor(world.state()) << ", version " << world.state().version;
   const bool cancelled = world.state().end == JobEnd::kCancelled;
   EXPECT_TRUE(cancelled || world.state().end == JobEnd::kSucceeded) << world.state().error;
+  EXPECT_TRUE(c.plan.drop_on_deadline || world.store().ledger()[LedgerColumn::kDroppedStale] == 0);
   if (!c.plan.deterministic || cancelled) return;
   EXPECT_EQ(world.weights(), UndisturbedWeights(c.plan));
 }

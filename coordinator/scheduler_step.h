@@ -38,9 +38,6 @@ class SchedulerStep {
   void Do(Action action) { actions_.push_back(std::move(action)); }
 
   // Groups and samples (scheduler_groups.cc), and who makes and judges them (scheduler_dispatch.cc).
-  struct Versions {
-    PolicyVersion min = 0, max = 0;
-  };
   enum class TryFailure { kError, kLost, kBusy };
   void EndAttempt(uint64_t id, TryFailure failure, const std::string& error);
   void Retry(const SampleRef& ref, SampleSlot& slot, TryFailure failure, const std::string& error);
@@ -62,11 +59,10 @@ class SchedulerStep {
   void DispatchNew();
   void DispatchNewGroups();
   void DispatchFixedDraws();
-  void Issue(PolicyVersion train_by, const Versions& versions);
+  void Issue(PolicyVersion train_by, const VersionRange& versions);
   void DispatchScores();
-  bool StartAttempt(const GroupKey& key, const Versions& versions);
-  std::string PickRollout(const Versions& versions) const;
-  Versions VersionsOf(const GroupKey& key, const GroupState& group) const;
+  bool StartAttempt(const GroupKey& key, const VersionRange& versions);
+  std::string PickRollout(const VersionRange& versions) const;
   int64_t Outstanding() const;
   void FindCompleteBelow();
   PolicyVersion WantedVersion() const;

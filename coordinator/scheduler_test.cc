@@ -225,6 +225,42 @@ TEST_F(SchedulerTest, AsksAgainForTheStepWhoseAnswerWasLost) {
   EXPECT_EQ(All<RecordBatch>().size(), 1u);
 }
 
+TEST_F(SchedulerTest, LearnerThatIsKilledAgainAndAgainDoesNotFailTheJob) {
+  Begin();
+  for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, 0);
+  ScoreAll();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(s_.learner.op, LearnerOp::kAddGroups);
+    FailLearner(absl::FailedPreconditionError("job is not open"));
+    ASSERT_EQ(s_.end, JobEnd::kNone) << "killed " << i + 1 << " times";
+    now_ += absl::Seconds(6);
+    Send(TickEvent{});
+    ASSERT_EQ(s_.learner.op, LearnerOp::kOpen);
+    TrainerState state;
+    state.incarnation = std::to_string(i);
+    state.version = 0;
+    state.policy = Ref(0);
+    AnswerLearner(state);
+  }
+}
+
+TEST_F(SchedulerTest, LearnerThatRefusesAgainAndAgainFailsTheJob) {
+  Begin();
+  CompleteAll(0);
+  for (int i = 0; i < 10 && s_.end == JobEnd::kNone; ++i) {
+    if (s_.learner.op == LearnerOp::kOpen) {
+      TrainerState state;
+      state.version = 0;
+      state.policy = Ref(0);
+      AnswerLearner(state);
+    }
+    FailLearner(absl::FailedPreconditionError("a group for version 7"));
+    now_ += absl::Seconds(6);
+    Send(TickEvent{});
+  }
+  EXPECT_EQ(s_.end, JobEnd::kFailed);
+}
+
 TEST_F(SchedulerTest, FailsWhenTheLearnerIsAheadOfTheStore) {
   s_.version = 1;
   Send(LearnerUp{"learner", 1});
@@ -380,6 +416,27 @@ TEST_F(SchedulerTest, PausesWhenNoGroupHasAnythingToLearnFrom) {
   Generate(TakeAll<StartGenerate>()[0], 0);
   ScoreAll();
   EXPECT_EQ(s_.drops_in_a_row, 0);
+}
+
+TEST_F(SchedulerTest, DropsNoMoreTiedGroupsForAStepThanItMay) {
+  s_.plan.filter_ties = true;
+  s_.plan.max_filtered_groups = 3;
+  Begin();
+  const auto tie_all = [&] {
+    for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, s_.version);
+    for (const StartScore& score : TakeAll<StartScore>())
+      Send(ScoreEnded{score.call, absl::OkStatus(), std::vector<Judged>(score.items.size())});
+  };
+  for (int i = 0; i < 10 && s_.learner.op != LearnerOp::kStep; ++i) {
+    tie_all();
+    while (s_.learner.busy && s_.learner.op == LearnerOp::kAddGroups) AnswerLearner();
+  }
+  ASSERT_EQ(s_.learner.op, LearnerOp::kStep);
+  EXPECT_EQ(All<DropGroup>().size(), 3u);
+  AnswerLearner();
+  LoadAll();
+  for (int i = 0; i < 10; ++i) tie_all();
+  EXPECT_EQ(All<DropGroup>().size(), 6u) << "the next step has as many again";
 }
 
 TEST_F(SchedulerTest, PausesWhenAllRewardsTieAndTiesAreFiltered) {

@@ -84,6 +84,7 @@ void VisitLearning(Io& io, T& spec) {
     v("normalize_std", g.normalize_std);
     v("aggregation", g.aggregation);
     v("filter_ties", g.filter_ties);
+    v("max_filtered_groups", g.max_filtered_groups);
   });
   io.Object("optimizer", spec.optimizer, [](auto& v, auto& o) {
     v("learning_rate", o.learning_rate);
@@ -118,6 +119,7 @@ void VisitStages(Io& io, T& spec) {
   io.Object("checkpoint", spec.checkpoint, [](auto& v, auto& c) {
     v("every_steps", c.every_steps);
     v("keep", c.keep);
+    v("progress_tokens", c.progress_tokens);
   });
   io.Object("warm_start", spec.warm_start, [](auto& v, auto& w) {
     v("file", w.file);

@@ -168,10 +168,7 @@ class SimulatedWorld {
       : plan_(plan), store_(plan), random_(seed), state_(store_.Restore()) {
     for (int i = 0; i < rollouts; ++i) rollouts_[absl::StrCat("r", i)];
     rewards_["s0"];
-    learner_.process.up = false;
-    for (auto& [name, worker] : rollouts_) Revive(worker.process);
-    for (auto& [name, process] : rewards_) Revive(process);
-    Revive(learner_.process);
+    ForEach([](Process& process, const auto&, auto& worker) { Revive(process, worker); });
     Introduce();
   }
 
@@ -197,9 +194,10 @@ class SimulatedWorld {
   int PlayOut(int rounds) {
     for (int round = 0; round < rounds; ++round) {
       if (state_.end != JobEnd::kNone) return round;
-      for (auto& [name, worker] : rollouts_) ComeBack(worker.process, RolloutUp{name}, worker);
-      for (auto& [name, process] : rewards_) ComeBack(process, RewardUp{name}, process);
-      ComeBack(learner_.process, LearnerUp{"learner"}, learner_);
+      ForEach([this](Process& process, auto up, auto& worker) {
+        Revive(process, worker);
+        if (!process.registered || process.epoch == 0) Register(process, up);
+      });
       if (state_.paused) Send(ResumeEvent{});
       for (size_t n = 4 * calls_.size(); n > 0 && !calls_.empty(); --n) Answer(Below(calls_.size()), {});
       Pass();
@@ -220,10 +218,11 @@ class SimulatedWorld {
   }
 
  private:
-  // A process of the fleet.
+  // A process of the fleet. The next one takes the address of the one before, and calls to it.
   struct Process {
-    bool up = false;
-    uint64_t epoch = 0;  // of its lease; 0: the coordinator does not know it
+    bool up = false, registered = false;
+    uint64_t epoch = 0;  // of the lease that the coordinator believes in; 0: none
+    int incarnation = 0;
   };
   struct Rollout {
     Process process;
@@ -238,7 +237,8 @@ class SimulatedWorld {
   };
   struct Call {
     std::variant<StartGenerate, StartScore, StartLoad, StartLearner> start;
-    uint64_t epoch = 0;            // of the worker when it began
+    int incarnation = 0;           // of the worker when the call was made
+    bool begun = false;            // the worker has it
     std::set<uint32_t> left = {};  // of StartGenerate
     PolicyVersion pinned = kNoPolicyVersion;
   };
@@ -304,13 +304,13 @@ class SimulatedWorld {
     ExpectTold(a.worker);
     EXPECT_TRUE(a.group.evaluation || store_.groups().count(a.group.draw) == 1) << "not issued";
     EXPECT_FALSE(a.indices.empty());
-    Call call{a, rollouts_.at(a.worker).process.epoch};
+    Call call{a, rollouts_.at(a.worker).process.incarnation};
     call.left.insert(a.indices.begin(), a.indices.end());
     calls_.push_back(std::move(call));
   }
   void Start(const StartScore& a) {
     ExpectTold(a.worker);
-    calls_.push_back({a, rewards_.at(a.worker).epoch});
+    calls_.push_back({a, rewards_.at(a.worker).incarnation});
   }
   void Start(const StartLoad& a) {
     ExpectTold(a.worker);
@@ -319,47 +319,26 @@ class SimulatedWorld {
     EXPECT_TRUE(!plan_.deterministic || !same || a.policy.version >= worker.serves)
         << a.worker << " cannot go back";
     EXPECT_EQ(a.policy.manifest_hash, store_.batches().at(a.policy.version).hash);
-    calls_.push_back({a, a.epoch});
+    calls_.push_back({a, worker.process.incarnation});
   }
   void Start(const StartLearner& a) {
     ExpectTold(a.worker);
     for (const Call& call : calls_)
       EXPECT_FALSE(std::holds_alternative<StartLearner>(call.start)) << "overlap";
-    calls_.push_back({a, learner_.process.epoch});
+    calls_.push_back({a, learner_.process.incarnation});
   }
   void ExpectTold(const std::string& name) {
     EXPECT_EQ(told_.count(name), 1u) << name << " is not there, as the coordinator was told";
   }
 
   // --- The fleet ---
-  void Revive(Process& process) {
-    process.up = true;
-    process.epoch = 0;
+  // `body` with the process, how it says that it is there, and what it forgets when it dies, of each worker.
+  template <typename Body>
+  void ForEach(Body body) {
+    for (auto& [name, worker] : rollouts_) body(worker.process, RolloutUp{name}, worker);
+    for (auto& [name, process] : rewards_) body(process, RewardUp{name}, process);
+    body(learner_.process, LearnerUp{"learner"}, learner_);
   }
-  template <typename Up>
-  void Tell(Process& process, Up up) {
-    process.epoch = up.epoch = ++epochs_;
-    told_.insert(up.name);
-    Send(up);
-  }
-  void Introduce() {
-    for (auto& [name, worker] : rollouts_) {
-      if (worker.process.up) Tell(worker.process, RolloutUp{name});
-    }
-    for (auto& [name, process] : rewards_) {
-      if (process.up) Tell(process, RewardUp{name});
-    }
-    if (learner_.process.up) Tell(learner_.process, LearnerUp{"learner"});
-    Send(TickEvent{});
-  }
-  template <typename Up, typename Worker>
-  void ComeBack(Process& process, Up up, Worker& worker) {
-    if (process.up && process.epoch != 0) return;
-    if (!process.up) Forget(worker);
-    process.up = true;
-    Tell(process, up);
-  }
-  // What a process loses when it dies.
   static void Forget(Rollout& worker) { worker.serves = kNoPolicyVersion; }
   static void Forget(Process&) {}
   static void Forget(Learner& learner) {
@@ -367,32 +346,51 @@ class SimulatedWorld {
     learner.added.clear();
     learner.version = learner.checkpoint;
   }
-  // Kills a process, or starts one that was killed; its end is told at once, late or never.
+  template <typename Worker>
+  static void Revive(Process& process, Worker& worker) {
+    if (process.up) return;
+    Forget(worker);
+    process.up = true;
+    process.registered = false;
+    ++process.incarnation;
+  }
+  template <typename Up>
+  void Register(Process& process, Up up) {
+    process.registered = true;
+    process.epoch = up.epoch = ++epochs_;
+    told_.insert(up.name);
+    Send(up);
+  }
+  void Introduce() {
+    ForEach([this](Process& process, auto up, auto&) {
+      process.epoch = 0;
+      if (process.up) Register(process, up);
+    });
+    Send(TickEvent{});
+  }
+  // One process is killed, or comes nearer to being back: its lease ends, it starts, it registers.
   void Kill() {
-    const uint64_t pick = Below(rollouts_.size() + rewards_.size() + 1);
-    if (pick < rollouts_.size()) {
-      auto it = std::next(rollouts_.begin(), static_cast<int64_t>(pick));
-      return KillOrStart(it->first, it->second.process, RolloutUp{it->first}, it->second);
-    }
-    if (pick < rollouts_.size() + rewards_.size())
-      return KillOrStart(rewards_.begin()->first, rewards_.begin()->second, RewardUp{rewards_.begin()->first},
-                         rewards_.begin()->second);
-    KillOrStart("learner", learner_.process, LearnerUp{"learner"}, learner_);
+    uint64_t pick = Below(rollouts_.size() + rewards_.size() + 1);
+    ForEach([&](Process& process, auto up, auto& worker) {
+      if (pick-- != 0) return;
+      if (process.up && process.registered) {
+        process.up = false;
+      } else if (process.epoch != 0 && Below(2) == 0) {
+        told_.erase(up.name);
+        Send(WorkerDown{up.name, std::exchange(process.epoch, 0), "killed"});
+      } else if (!process.up) {
+        Revive(process, worker);
+      } else {
+        Register(process, up);
+      }
+    });
   }
-  template <typename Up, typename Worker>
-  void KillOrStart(const std::string& name, Process& process, Up up, Worker& worker) {
-    if (process.up) {
-      process.up = false;
-      if (Below(2) == 0) Down(name, process);
-      return;
-    }
-    if (Below(3) == 0 && process.epoch != 0) return Down(name, process);
-    ComeBack(process, up, worker);
-  }
-  void Down(const std::string& name, Process& process) {
-    if (process.epoch == 0) return;
-    told_.erase(name);
-    Send(WorkerDown{name, std::exchange(process.epoch, 0), "killed"});
+  // Whether the call comes to the process that is there now.
+  bool Reaches(Call& call, const Process& process) {
+    const bool same = call.incarnation == process.incarnation;
+    if (!process.up || (!same && (call.begun || Below(2) == 0))) return false;
+    call.incarnation = process.incarnation;
+    return call.begun = true;
   }
 
   // --- Answers ---
@@ -423,7 +421,7 @@ class SimulatedWorld {
   }
   void Answer(Call call, const StartGenerate start, bool failed) {
     const Rollout& worker = rollouts_.at(start.worker);
-    if (!worker.process.up || (worker.process.epoch != call.epoch && worker.process.epoch != 0))
+    if (!Reaches(call, worker.process))
       return Reply(GenerateEnded{start.attempt, absl::UnavailableError("connection refused")});
     if (failed) return Reply(GenerateEnded{start.attempt, Trouble()});
     if (worker.serves == kNoPolicyVersion)
@@ -442,9 +440,9 @@ class SimulatedWorld {
     const auto group = state_.groups.find(key);
     return group != state_.groups.end() && group->second.samples[index].status == SampleStatus::kGenerating;
   }
-  void Answer(const Call& call, const StartScore start, bool failed) {
+  void Answer(Call call, const StartScore start, bool failed) {
     const Process& worker = rewards_.at(start.worker);
-    if (!worker.up || (worker.epoch != call.epoch && worker.epoch != 0))
+    if (!Reaches(call, worker))
       return Reply(ScoreEnded{start.call, absl::UnavailableError("connection refused"), {}});
     if (failed && Below(2) == 0) return Reply(ScoreEnded{start.call, Trouble(), {}});
     ScoreEnded ended{start.call, absl::OkStatus(), {}};
@@ -457,10 +455,10 @@ class SimulatedWorld {
     }
     Reply(std::move(ended));
   }
-  void Answer(const Call& call, const StartLoad start, bool failed) {
+  void Answer(Call call, const StartLoad start, bool failed) {
     Rollout& worker = rollouts_.at(start.worker);
     PolicyLoaded loaded{start.worker, start.epoch, start.policy.version, absl::OkStatus()};
-    if (!worker.process.up || (worker.process.epoch != call.epoch && worker.process.epoch != 0)) {
+    if (!Reaches(call, worker.process)) {
       loaded.status = absl::UnavailableError("connection refused");
     } else if (worker.serves > start.policy.version) {
       loaded.status = absl::AbortedError("a newer one is served");
@@ -470,10 +468,10 @@ class SimulatedWorld {
     }
     Reply(loaded);
   }
-  void Answer(const Call& call, const StartLearner start, bool failed) {
+  void Answer(Call call, const StartLearner start, bool failed) {
     LearnerDone done;
     done.call = start.call;
-    if (!learner_.process.up || (learner_.process.epoch != call.epoch && learner_.process.epoch != 0)) {
+    if (!Reaches(call, learner_.process)) {
       done.status = absl::UnavailableError("connection refused");
     } else if (failed && Below(2) == 0) {
       done.status =
@@ -495,6 +493,7 @@ class SimulatedWorld {
     if (start.op == LearnerOp::kOpen) {
       learner_.open = true;
       done.state.version = learner_.version;
+      done.state.incarnation = absl::StrCat(learner_.process.incarnation);
       if (learner_.version >= 0)
         done.state.policy = Ref(learner_.version, learner_.made.at(learner_.version));
       done.expected_hash = Recorded(learner_.version);

@@ -64,6 +64,7 @@ void CheckStages(const JobSpec& spec, Rules& rules) {
   rules.InRange(spec.evaluation.samples_per_prompt, 1, 4096, "evaluation.samples_per_prompt");
   rules.InRange(static_cast<double>(spec.checkpoint.every_steps), 1, 1e9, "checkpoint.every_steps");
   rules.InRange(spec.checkpoint.keep, 1, 1000, "checkpoint.keep");
+  rules.InRange(spec.checkpoint.progress_tokens, 0, 1 << 20, "checkpoint.progress_tokens");
   rules.Require(spec.warm_start.file.empty() == (spec.warm_start.steps == 0), "warm_start",
                 "file and steps go together");
   rules.InRange(static_cast<double>(spec.warm_start.steps), 0, 1e7, "warm_start.steps");
@@ -99,6 +100,9 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.grpo.clip_high, 0, 100, "algorithm.grpo.clip_high");
   rules.InRange(spec.grpo.kl_coefficient, 0, 1e3, "algorithm.grpo.kl_coefficient");
   rules.InRange(spec.grpo.entropy_coefficient, 0, 1e3, "algorithm.grpo.entropy_coefficient");
+  rules.InRange(spec.grpo.max_filtered_groups, 0, 1 << 30, "algorithm.grpo.max_filtered_groups");
+  rules.Require(spec.grpo.filter_ties || spec.grpo.max_filtered_groups == 0,
+                "algorithm.grpo.max_filtered_groups", "limits filter_ties, which is not given");
   rules.Require(spec.sampling.group_size >= 2, "sampling.group_size",
                 "GRPO compares samples: at least 2 are needed");
   CheckOptimizer(spec.optimizer, rules);

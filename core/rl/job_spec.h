@@ -110,6 +110,7 @@ struct GrpoSpec {
   bool normalize_std = true;
   Aggregation aggregation = Aggregation::kTokenMean;
   bool filter_ties = false;  // all-tied groups are dropped_filtered instead of trained with advantage 0
+  int32_t max_filtered_groups = 0;  // for each step; 0: no limit
 };
 
 enum class ScheduleKind { kConstant, kCosine };
@@ -145,6 +146,7 @@ struct EvaluationSpec {
 struct CheckpointSpec {
   int64_t every_steps = 20;
   int32_t keep = 3;
+  int32_t progress_tokens = 64;  // between reports of a completion under way; 0: none
 };
 
 // A supervised stage before reinforcement: rows {"prompt", "completion"} of a file, cross-entropy on the

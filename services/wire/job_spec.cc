@@ -79,6 +79,7 @@ absl::Status ReadGrpo(const v1::GrpoSpec& proto, GrpoSpec& out) {
   out.entropy_coefficient = proto.entropy_coefficient();
   if (proto.has_normalize_std()) out.normalize_std = proto.normalize_std();
   out.filter_ties = proto.filter_ties();
+  out.max_filtered_groups = proto.max_filtered_groups();
   switch (proto.aggregation()) {
     case v1::GrpoSpec::AGGREGATION_UNSPECIFIED:
     case v1::GrpoSpec::TOKEN_MEAN:
@@ -158,6 +159,8 @@ void ReadStages(const v1::JobSpec& proto, JobSpec& out) {
   out.evaluation.max_prompts = proto.evaluation().max_prompts();
   SetUnlessZero(proto.checkpoint().every_steps(), out.checkpoint.every_steps);
   SetUnlessZero(proto.checkpoint().keep(), out.checkpoint.keep);
+  if (proto.checkpoint().has_progress_tokens())
+    out.checkpoint.progress_tokens = proto.checkpoint().progress_tokens();
   SetUnlessZero(proto.stop().steps(), out.stop_steps);
   const v1::WarmStartSpec& warm_start = proto.warm_start();
   out.warm_start.file = warm_start.file();
@@ -227,6 +230,7 @@ void WriteGrpo(const GrpoSpec& spec, v1::GrpoSpec& out) {
   out.set_normalize_std(spec.normalize_std);
   out.set_aggregation(ToProto(spec.aggregation));
   out.set_filter_ties(spec.filter_ties);
+  out.set_max_filtered_groups(spec.max_filtered_groups);
 }
 
 void WriteSampling(const SamplingSpec& spec, v1::SamplingSpec& out) {
@@ -257,6 +261,7 @@ void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
   }
   out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
   out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
+  out.mutable_checkpoint()->set_progress_tokens(spec.checkpoint.progress_tokens);
   out.mutable_stop()->set_steps(spec.stop_steps);
   if (!spec.warm_start.file.empty()) {
     v1::WarmStartSpec& warm_start = *out.mutable_warm_start();

@@ -38,7 +38,7 @@ TEST(JobSpecProto, FillsInEveryDefaultOfItsComments) {
       schedule { kind: CONSTANT final_fraction: 0.1 } max_grad_norm: 1 }
     batch { groups_per_step: 32 micro_batch_tokens: 8192 } 
     staleness { max_versions: 1 on_deadline: DROP on_new_version: FINISH }
-    checkpoint { every_steps: 20 keep: 3 } stop { steps: 100 }
+    checkpoint { every_steps: 20 keep: 3 progress_tokens: 64 } stop { steps: 100 }
     timeout { generate_seconds: 300 score_seconds: 60 train_seconds: 1800 load_policy_seconds: 300 max_attempts: 3 })");
   std::string difference;
   google::protobuf::util::MessageDifferencer differ;
@@ -76,12 +76,12 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
              component { name: "length" weight: 1 length { soft_limit: 1 hard_limit: 2 unit: TOKENS } }
              combination: MINIMUM }
     algorithm { grpo { clip_low: 0 clip_high: 0.28 kl_coefficient: 0.001 entropy_coefficient: 0.01 normalize_std: false
-                       aggregation: SEQUENCE_MEAN_TOKEN_SUM filter_ties: true } }
+                       aggregation: SEQUENCE_MEAN_TOKEN_SUM filter_ties: true max_filtered_groups: 9 } }
     optimizer { adamw { learning_rate: 0 beta1: 0 beta2: 0.5 epsilon: 1e-6 weight_decay: 0.1 }
                 schedule { warmup_steps: 3 kind: COSINE final_fraction: 0 } max_grad_norm: 0 }
     batch { groups_per_step: 2 micro_batch_tokens: 100 } 
     staleness { max_versions: 0 on_deadline: WAIT on_new_version: CONTINUE }
-    evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 } checkpoint { every_steps: 5 keep: 1 }
+    evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 } checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
     stop { steps: 50 } warm_start { file: "w" steps: 9 batch_size: 2 learning_rate: 0 warmup_steps: 0 }
     timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 })");
   const absl::StatusOr<JobSpec> spec = FromProto(proto);
@@ -121,6 +121,10 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"warm_start { file: \"w\" steps: 5 warmup_steps: -1 }", "warm_start.warmup_steps"},
       {"reward { component { name: \"b\" math { mode: PAIR } } }", "reward.component[1].math.mode"},
       {"timeout { score_seconds: -1 }", "timeout.score_seconds"},
+      {"checkpoint { progress_tokens: -1 }", "checkpoint.progress_tokens"},
+      {"algorithm { grpo { max_filtered_groups: 3 } }", "algorithm.grpo.max_filtered_groups"},
+      {"algorithm { grpo { filter_ties: true max_filtered_groups: -1 } }",
+       "algorithm.grpo.max_filtered_groups"},
       {"deterministic: true algorithm { grpo { filter_ties: true } }", "algorithm.grpo.filter_ties"},
       {"deterministic: true staleness { on_deadline: DROP }", "staleness.on_deadline"},
       {"deterministic: true staleness { on_new_version: CONTINUE }", "staleness.on_new_version"},
