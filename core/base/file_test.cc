@@ -1,5 +1,7 @@
 #include "core/base/file.h"
 
+#include <pthread.h>
+
 #include "core/base/hash.h"
 #include "gtest/gtest.h"
 
@@ -29,6 +31,28 @@ TEST(ReadFile, RefusesAFileOverTheLimit) {
   ASSERT_TRUE(WriteFileAtomically(Path("large"), std::string(100, 'x')).ok());
   EXPECT_EQ(ReadFile(Path("large"), 99).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(ReadFile(Path("large"), 100).ok());
+}
+
+TEST(ReadFile, NeedsLittleStack) {
+  // As the threads that answer /metrics have it, when a library takes its share of their stack.
+  const std::string path = Path("stack");
+  ASSERT_TRUE(WriteFileAtomically(path, std::string(300000, 'x')).ok());
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 48 << 10), 0);
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                +[](void* argument) -> void* {
+                  const auto text = ReadFile(*static_cast<const std::string*>(argument));
+                  return reinterpret_cast<void*>(text.ok() ? text->size() : 0);
+                },
+                const_cast<std::string*>(&path)),
+            0);
+  void* size = nullptr;
+  ASSERT_EQ(pthread_join(thread, &size), 0);
+  EXPECT_EQ(reinterpret_cast<size_t>(size), 300000u);
+  pthread_attr_destroy(&attributes);
 }
 
 TEST(FileLock, RefusesASecondHolderUntilTheFirstIsGone) {
