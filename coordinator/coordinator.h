@@ -42,7 +42,9 @@ struct CoordinatorOptions {
   absl::Duration lease = absl::Seconds(10);
   int64_t keep_samples_bytes = int64_t{8} << 30;  // above it the files of the oldest samples are removed
   int64_t keep_free_bytes = int64_t{256} << 20;   // nothing new begins with less room, or a twentieth of the disk
+  absl::Duration long_write = absl::Seconds(2);   // a write that takes longer shows in the jobs' waiting_for
   DiskFault disk_fault = {};                      // for tests
+  std::function<absl::StatusOr<DiskSpace>(const std::string& path)> disk_space = DiskSpaceOf;
   absl::Duration stall = absl::Seconds(120);  // a shorter wait is no stall
   PortFactories ports;
   // Turns prompts into tokens. Default: reads the job's model directory with core/spec.

@@ -181,6 +181,7 @@ void CoordinatorImpl::ActivateNext() {
       return;
     }
     run_ = *std::move(run);
+    run_->Admit(low_disk_.empty());
     run_ledger_ = row.view.ledger;
     if (auto ledger = store_->LoadLedger(job); ledger.ok()) run_ledger_ = *ledger;
     ++run_number_;
@@ -221,9 +222,9 @@ bool CoordinatorImpl::CommitWrites(const std::vector<StoreWrite>& writes) {
       return false;
     }
     WatchStalls(std::string(status.message()));
+    if (store_metrics_ != nullptr) store_metrics_->Stalled(true);
     PublishRun(absl::StrCat("the store cannot write: ", status.message(), ". The job goes on when ",
                             DiskRemedy(status, options_.state_dir)));
-    if (store_metrics_ != nullptr) store_metrics_->Stalled(true);
     if (inbox_->AwaitStop(kStallRetry)) return false;
   }
 }

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-const absl::Duration kLookEvery = absl::Seconds(1), kLongWrite = absl::Seconds(2);
+const absl::Duration kLookEvery = absl::Seconds(1);
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void CoordinatorImpl::WatchDisk() {
   const absl::StatusOr<bool> more = store_->Tidy();
   if (!more.ok()) LogWarning("store_not_tidied", {{"error", more.status().ToString()}});
   next_disk_look_ = more.ok() && *more ? now : now + kLookEvery;
-  const absl::StatusOr<DiskSpace> space = DiskSpaceOf(options_.state_dir);
+  const absl::StatusOr<DiskSpace> space = options_.disk_space(options_.state_dir);
   if (!space.ok()) return;  // the next write says so
   // On a small disk less is kept free.
   const int64_t least = std::min(options_.keep_free_bytes, space->total_bytes / 20);
@@ -39,9 +39,11 @@ void CoordinatorImpl::WatchDisk() {
 
 JobView CoordinatorImpl::WithLongWrite(JobView view) const {
   const absl::Duration writing = store_->WritingFor();
-  if (writing >= kLongWrite && !IsTerminal(view.state)) {
+  if (writing >= options_.long_write && !IsTerminal(view.state)) {
     view.waiting_for = absl::StrCat("the disk of ", options_.state_dir, ": a write has taken ",
                                     absl::ToInt64Seconds(writing), " s so far");
+    if (view.state == JobState::kRunning || view.state == JobState::kWarmingUp)
+      view.state = JobState::kPaused;
   }
   return view;
 }

@@ -1,6 +1,7 @@
 // tests/fault/ledger_check.py finds what is wrong in a state directory, and nothing where all is right.
 #include <array>
 #include <cstdio>
+#include <random>
 
 #include "coordinator/testing_store.h"
 #include "gmock/gmock.h"
@@ -78,6 +79,86 @@ TEST_F(LedgerCheckTest, FindsNothingWhereAllIsRight) {
   for (bool more = true; more;) more = *store_->Tidy();
   EXPECT_NE(Sql("SELECT COUNT(*) FROM compacted_draws"), "0");
   EXPECT_EQ(Check(), std::pair(0, std::string()));
+}
+
+// What a coordinator may do to its store in any order, with restarts in between.
+TEST_F(LedgerCheckTest, FindsNothingAfterRandomLives) {
+  for (uint32_t seed = 1; seed <= 3; ++seed) {
+    const JobId job = absl::StrCat("life-", seed);
+    std::mt19937 random(seed);
+    const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+    JobRow row = Row(job);
+    Insert(job);
+    std::vector<Draw> open, ready;
+    const auto take = [&](std::vector<Draw>& from) {
+      const size_t at = below(from.size());
+      const Draw draw = from[at];
+      from.erase(from.begin() + static_cast<int64_t>(at));
+      return draw;
+    };
+    row.view.version = -1;
+    for (int turn = 0; turn < 400; ++turn) {
+      Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+        switch (below(8)) {
+          case 0:
+          case 1:
+            open.push_back(row.next_draw++);
+            Expect(tx.IssueGroup(job, open.back(), 1000, 2));
+            Expect(tx.AddAttempt(job, {open.back(), 0, job, epoch_ + seed, 2, absl::UnixEpoch()}));
+            break;
+          case 2:
+          case 3:
+            if (open.empty()) break;
+            ready.push_back(take(open));
+            Expect(tx.CompleteGroup(job, GroupOf(ready.back(), row.view.version, 100 << 10)));
+            Expect(tx.EndAttempt(job, ready.back(), 0, AttemptOutcome::kDone, 4, absl::UnixEpoch()));
+            break;
+          case 4: {
+            if (open.empty()) break;
+            Trajectory progress;
+            progress.key = {open[below(open.size())], static_cast<uint32_t>(below(2))};
+            Expect(tx.SaveProgress(job, progress));
+            break;
+          }
+          case 5:
+            if (open.empty()) break;
+            Expect(tx.DropGroup(job, take(open), LedgerColumn::kDroppedFailed,
+                                absl::StrCat("reason ", below(3))));
+            break;
+          case 6:
+            // Some of a group that is ready is settled before it is trained on.
+            if (!ready.empty() && below(2) == 0) {
+              const Draw draw = ready[below(ready.size())];
+              (void)tx.SettleSample(job, {draw, 1}, LedgerColumn::kQuarantined, "broken");
+            }
+            break;
+          case 7: {
+            if (row.view.version >= 0 && ready.size() < 2) break;
+            const PolicyVersion version = row.view.version + 1;
+            std::vector<Draw> draws;
+            if (version > 0) draws = {take(ready), take(ready)};
+            if (version > 0) Expect(tx.RecordBatch(job, version, draws));
+            Expect(tx.CommitBatch(job, {job, version, "hash", "src"}, draws, {version, version, {}, {}}));
+            row.view.version = row.view.step = version;
+            if (below(2) == 0) row.checkpointed = version;
+            // What is too old by now is not trained on.
+            std::erase_if(ready, [&](Draw draw) {
+              Expect(tx.DropGroup(job, draw, LedgerColumn::kDroppedStale, "old"));
+              return true;
+            });
+            break;
+          }
+        }
+        return tx.UpdateJob(row);
+      }));
+      if (below(20) == 0) Reopen();
+      if (below(5) == 0) Expect(store_->Tidy().status());
+    }
+    EXPECT_GT(row.view.version, 5);
+  }
+  for (bool more = true; more;) more = *store_->Tidy();
+  EXPECT_EQ(Check(), std::pair(0, std::string()));
+  for (uint32_t seed = 1; seed <= 3; ++seed) Expect(store_->CheckLedger(absl::StrCat("life-", seed)));
 }
 
 TEST_F(LedgerCheckTest, NamesWhatIsWrong) {

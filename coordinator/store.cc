@@ -72,7 +72,6 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir,
   absl::MutexLock guard(&store->mu_);
   SLUICE_ASSIGN_OR_RETURN(store->db_, Database::Open(state_dir + "/sluice.db"));
   SLUICE_RETURN_IF_ERROR(Annotate(UpgradeSchema(*store->db_), state_dir));
-  SLUICE_RETURN_IF_ERROR(store->CloseAttempts());
   const int64_t rotate_bytes = std::clamp(store->options_.keep_bytes / 8, kLeastFileBytes, kMostFileBytes);
   SLUICE_ASSIGN_OR_RETURN(
       store->groups_,
@@ -90,6 +89,9 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir,
           "SELECT segment, offset, bytes FROM progress ORDER BY segment DESC, offset DESC LIMIT 1",
           kProgressFileBytes));
   SLUICE_RETURN_IF_ERROR(store->RepairGroups());
+  // What cannot be written now is with the next transaction: a full disk keeps nobody from looking.
+  const absl::Status status = store->TransactLocked([](StoreTransaction&) { return absl::OkStatus(); });
+  if (!status.ok() && !IsDiskFault(status)) return status;
   return store;
 }
 
@@ -190,7 +192,8 @@ absl::Status Store::TransactLocked(const std::function<absl::Status(StoreTransac
   absl::Status status = db_->Run("BEGIN IMMEDIATE");
   if (status.ok()) {
     StoreTransaction transaction(*db_, *groups_, *progress_);
-    status = body(transaction);
+    if (attempts_open_) status = CloseAttempts();
+    if (status.ok()) status = body(transaction);
     // What rows refer to is durable before the rows are.
     if (status.ok() && transaction.appended_) status = groups_->Sync();
     SLUICE_FAIL_POINT("coordinator.transaction_written");
@@ -200,6 +203,7 @@ absl::Status Store::TransactLocked(const std::function<absl::Status(StoreTransac
     SLUICE_FAIL_POINT("coordinator.transaction_committed");
     if (!status.ok()) (void)db_->Run("ROLLBACK");  // fails where SQLite rolled back itself
   }
+  if (status.ok()) attempts_open_ = false;
   writing_since_ = 0;
   if (options_.on_commit) options_.on_commit(absl::Now() - started);
   untidy_ = true;

@@ -102,6 +102,8 @@ class Store {
   std::unique_ptr<Segments> groups_, progress_;  // of complete groups; of samples under way
   absl::Mutex mu_;
   std::unique_ptr<Database> db_ ABSL_GUARDED_BY(mu_);
+  bool attempts_open_ ABSL_GUARDED_BY(mu_) =
+      true;                                  // of a coordinator before: the first transaction ends them
   bool untidy_ ABSL_GUARDED_BY(mu_) = true;  // something changed since Tidy found nothing to do
   uint64_t next_epoch_ ABSL_GUARDED_BY(mu_) = 0, epochs_end_ ABSL_GUARDED_BY(mu_) = 0;  // reserved, not given
 };

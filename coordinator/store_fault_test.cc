@@ -68,6 +68,21 @@ TEST_F(StoreFaultTest, LosesNothingByAFaultOfTheDiskAndNamesIt) {
   }
 }
 
+TEST_F(StoreFaultTest, OpensOnAFullDiskAndEndsWhatWasUnderWayLater) {
+  Insert();
+  Expect(store_->Transact([](StoreTransaction& tx) {
+    return tx.AddAttempt("j", {0, 0, "w", 5, 2, absl::UnixEpoch()});
+  }));
+  fails_ = "database.commit";
+  error_ = ENOSPC;
+  Reopen();
+  EXPECT_EQ(store_->LoadJobs()->size(), 1u);
+  EXPECT_EQ(Write(0).code(), absl::StatusCode::kResourceExhausted);
+  error_ = 0;
+  Expect(Write(0));
+  EXPECT_EQ(Sql("SELECT outcome FROM attempts"), "lost");
+}
+
 TEST_F(StoreFaultTest, DoesNotTakeAFaultOfTheProgramForOneOfTheDisk) {
   Insert();
   Expect(Write(0));
@@ -80,7 +95,7 @@ TEST_F(StoreFaultTest, SaysHowLongItHasBeenWriting) {
   EXPECT_EQ(store_->WritingFor(), absl::ZeroDuration());
   absl::Duration during;
   options_.fault = [&](absl::string_view) {
-    during = store_->WritingFor();
+    if (store_ != nullptr) during = store_->WritingFor();  // opening writes too
     return 0;
   };
   Reopen();

@@ -111,6 +111,7 @@ class CoordinatorTest : public testing::Test {
     };
     options.ports.reward = [this](const std::string&) { return std::make_unique<ScorerPort>(scorer_); };
     options.ports.learner = [this](const std::string&) { return std::make_unique<TrainerPort>(trainer_); };
+    if (adjust_) adjust_(options);
     auto opened = Coordinator::Open(std::move(options));
     ASSERT_TRUE(opened.ok()) << opened.status();
     coordinator_ = *std::move(opened);
@@ -179,6 +180,7 @@ class CoordinatorTest : public testing::Test {
     EXPECT_TRUE(ledger.ok()) << ledger;
   }
 
+  std::function<void(CoordinatorOptions&)> adjust_;  // of Start's options
   SimulatedClock clock_;
   TestFolder files_;
   std::unique_ptr<TestFolder> state_;
