@@ -271,6 +271,8 @@ void CoordinatorImpl::FinishRun() {
 
 void CoordinatorImpl::PublishRun(const std::string& stalled) {
   JobView view = run_->row().view;
+  // What is not durable yet is not shown.
+  if (auto last = views_.Get(view.job); !stalled.empty() && last.ok()) view = *std::move(last);
   view.ledger = run_ledger_;
   stalls_.Reset();
   ReportStalls(options_.clock->Now());

@@ -2,15 +2,21 @@
 """A full disk stops a job with a reason and loses nothing: full_disk.py BIN_DIR coordinator|learner
 
 The role's state lies on a small tmpfs, which is filled while a job runs and emptied again. Exit 77 where none can be
-mounted. The coordinator goes on by itself; a learner's full disk pauses the job until it is resumed.
+mounted. The coordinator goes on by itself, also when it was killed while the disk was full; a learner's full disk
+pauses the job until it is resumed. In the end the coordinator's account is checked without its code.
 """
+import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 from fleet import LIMIT, Fleet, check_ledger, skip
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fault"))
+import ledger_check  # noqa: E402
 
 JOB = """name: "disk"
 model {{ path: "{folder}/arithmetic/model" }}
@@ -39,6 +45,19 @@ def fill(file):
 def stopped(job):
     text = f"{job['state']} {job.get('waiting_for', '')} {job.get('error', '')}".lower()
     return job["state"] == "PAUSED" or "disk" in text or "no space" in text
+
+
+def kill(fleet, role, job):
+    """kill -9; the job as the process shows it that takes its place."""
+    before = fleet.process(role)["pid"]
+    os.kill(before, signal.SIGKILL)
+    deadline = time.monotonic() + LIMIT
+    while True:
+        shown = fleet.call("show", "--json", job)
+        if shown.returncode == 0 and fleet.process(role)["pid"] != before:
+            return json.loads(shown.stdout)
+        assert time.monotonic() < deadline, f"nobody takes the place of {role}: {shown.stderr}"
+        time.sleep(0.1)
 
 
 def run(binaries, role, folder):
@@ -70,6 +89,9 @@ def run(binaries, role, folder):
             said = shown.get("waiting_for", "") + "".join(e["text"] for e in shown.get("events", []))
             assert shown["state"] == "PAUSED" and ("disk" in said or "No space left" in said), shown
             check_ledger(shown["ledger"])
+            if role == "coordinator":
+                restarted = kill(fleet, role, job)
+                assert check_ledger(restarted["ledger"])["trained"] >= check_ledger(shown["ledger"])["trained"], restarted
             os.remove(filler)
             if role == "learner":
                 resumed = fleet.call("resume", job)
@@ -79,6 +101,8 @@ def run(binaries, role, folder):
             assert fleet.call("cancel", job).returncode == 0
             ended = fleet.await_job(job, lambda j: j["state"] == "JOB_CANCELLED")
             assert check_ledger(ended["ledger"])["in_flight"] == 0, ended["ledger"]
+        violations = ledger_check.check(os.path.join(state, "coordinator"))
+        assert not violations, "\n".join(violations)
     finally:
         subprocess.run(["umount", "-l", disk], check=False)
     print("passed")
