@@ -282,7 +282,6 @@ absl::StatusOr<Lease> CoordinatorImpl::RenewLease(const std::string& name, uint6
   return Lease{epoch, fleet_.lease()};
 }
 
-}  // namespace sluice
 absl::Status CoordinatorImpl::LeaveFleet(const std::string& name, uint64_t epoch) {
   const auto member = fleet_.Leave(name, epoch);
   if (!member.ok()) return absl::OkStatus();
@@ -294,3 +293,4 @@ absl::Status CoordinatorImpl::LeaveFleet(const std::string& name, uint64_t epoch
   return posted ? absl::OkStatus() : absl::UnavailableError("the coordinator is shutting down");
 }
 
+}  // namespace sluice

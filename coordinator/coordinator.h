@@ -100,15 +100,14 @@ class Coordinator {
                                                const std::string& incarnation) = 0;
   // NOT_FOUND: unknown worker; ABORTED: the epoch is old. In both cases: register again.
   virtual absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) = 0;
-
   // The worker stops: what it has under way goes to others at once. Nothing happens when it is not known or
   // registered again meanwhile.
   virtual absl::Status LeaveFleet(const std::string& name, uint64_t epoch) = 0;
-  // Cancels calls under way, stops all threads. Jobs stay as they are in the store. Again: nothing.
 
   // Before Shutdown: begins nothing new, and asks the learner to make durable what it trained since its last
   // checkpoint. Returns when that is done or the deadline (real time) has come.
   virtual void Drain(absl::Time deadline) = 0;
+  // Cancels calls under way, stops all threads. Jobs stay as they are in the store. Again: nothing.
   virtual void Shutdown() = 0;
 };
 

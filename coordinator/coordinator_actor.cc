@@ -122,6 +122,10 @@ void CoordinatorImpl::Loop() {
     Flush();
     if (!draining_) ActivateNext();
   }
+  // What has arrived is made durable.
+  draining_ = true;
+  for (auto& work : inbox_->Take(std::numeric_limits<size_t>::max(), absl::ZeroDuration())) work();
+  Flush();
 }
 
 void CoordinatorImpl::Tick() {
@@ -132,12 +136,9 @@ void CoordinatorImpl::Tick() {
     if (metrics_ != nullptr) metrics_->LeaseExpired();
     if (run_ != nullptr) run_->Handle({now, WorkerDown{member.name, member.epoch, "its lease ran out"}});
   }
-  // What has arrived is made durable.
-  draining_ = true;
-  for (auto& work : inbox_->Take(std::numeric_limits<size_t>::max(), absl::ZeroDuration())) work();
-  Flush();
   WatchDisk();
   if (run_ != nullptr) run_->Handle({now, TickEvent{}});
+  WatchStalls();
 }
 
 void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
@@ -148,7 +149,6 @@ void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
       return run_->Handle({now, RolloutUp{member.name, member.epoch}});
     case WorkerRole::kReward:
       return run_->Handle({now, RewardUp{member.name, member.epoch}});
-  WatchStalls();
     case WorkerRole::kLearner:
       return run_->Handle({now, LearnerUp{member.name, member.epoch}});
   }
@@ -262,6 +262,8 @@ void CoordinatorImpl::FailRun(const absl::Status& why) {
 }
 
 void CoordinatorImpl::FinishRun() {
+  stalls_.Reset();
+  ReportStalls(options_.clock->Now());
   for (const auto& [attempt, cancel] : cancels_) cancel.Cancel();
   cancels_.clear();
   std::erase(order_, run_->row().view.job);
@@ -274,8 +276,8 @@ void CoordinatorImpl::PublishRun(const std::string& stalled) {
   // What is not durable yet is not shown.
   if (auto last = views_.Get(view.job); !stalled.empty() && last.ok()) view = *std::move(last);
   view.ledger = run_ledger_;
-  stalls_.Reset();
-  ReportStalls(options_.clock->Now());
+  if (const auto stall = stalls_.Longest(); stall && stalls_run_ == run_number_)
+    view.stalled = DescribeStall(*stall);
   if (!stalled.empty()) {
     view.state = JobState::kPaused;
     view.error = view.waiting_for = stalled;
@@ -286,8 +288,6 @@ void CoordinatorImpl::PublishRun(const std::string& stalled) {
   if (metrics_ != nullptr) {
     auto queues = run_->QueueDepths();
     queues["events"] = static_cast<int64_t>(inbox_->size());
-  if (const auto stall = stalls_.Longest(); stall && stalls_run_ == run_number_)
-    view.stalled = DescribeStall(*stall);
     metrics_->Totals(view.ledger, queues, view.version);
   }
   std::string ahead = view.job + (view.state == JobState::kPaused ? " (paused)" : "");

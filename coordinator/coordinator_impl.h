@@ -49,10 +49,9 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role, const std::string& address,
                                        const std::string& incarnation) override;
   absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) override;
-  void Shutdown() override;
+  absl::Status LeaveFleet(const std::string& name, uint64_t epoch) override;
   void Drain(absl::Time deadline) override;
   void Shutdown() override;
-  absl::Status LeaveFleet(const std::string& name, uint64_t epoch) override;
 
  private:
   // The actor (coordinator_actor.cc). All of these run on its thread.
@@ -109,8 +108,8 @@ class CoordinatorImpl final : public Coordinator {
   int learner_calls_ = 0;                    // under way; the next job starts when there is none
   absl::Time last_tick_;                     // real time
   absl::Time next_disk_look_;                // real time
-  bool draining_ = false;                    // nothing new is begun
   std::string low_disk_;                     // why nothing new begins; empty: there is room
+  bool draining_ = false;                    // nothing new is begun
   StallDetector stalls_;                     // of run_
   uint64_t stalls_run_ = 0;                  // the run that stalls_ has seen
   absl::Time stalls_looked_;

@@ -182,9 +182,9 @@ class CoordinatorTest : public testing::Test {
 
   std::function<void(CoordinatorOptions&)> adjust_;  // of Start's options
   SimulatedClock clock_;
+  absl::Duration stall_ = absl::Hours(1);
   TestFolder files_;
   std::unique_ptr<TestFolder> state_;
-  absl::Duration stall_ = absl::Hours(1);
   JobSpec spec_;
   prometheus::Registry registry_;
   std::vector<std::shared_ptr<RolloutProcess>> rollouts_;

@@ -41,6 +41,7 @@ class RolloutRole final : public HostedRole {
   void OnStopping(StopControl& stop) override {
     stop.WaitingFor("the HTTP server to end its calls");
     if (http_ != nullptr) http_->Stop();
+    stop.WaitingFor("the engine to hand back the completions under way");
     engine_->Shutdown();
   }
 
