@@ -22,6 +22,7 @@ constexpr int kMaxCommands = 64;  // boxes that are looked at, from the end
 struct Span {
   size_t begin = 0, end = 0;
   size_t content_begin = 0, content_end = 0;
+  bool part = false;  // of a larger formula: "\frac{\boxed{9}}{2}"
 };
 
 size_t CommandLength(string_view text, size_t i) {
@@ -45,7 +46,7 @@ Span WithoutBraces(string_view text, size_t begin, size_t i) {
       break;
     }
   }
-  return {begin, end, i, end};
+  return {begin, end, i, end, false};
 }
 
 // Where the last few boxes begin; the end of the text if there is none.
@@ -59,6 +60,80 @@ size_t FirstOfLastCommands(string_view text) {
     ++count;
   }
   return first;
+}
+
+bool IsLoneLetter(string_view text, size_t i) {
+  return IsLetter(At(text, i)) && !IsLetter(At(text, i + 1)) &&
+         (i == 0 || (!IsLetter(text[i - 1]) && text[i - 1] != '\\'));
+}
+
+bool IsOperand(string_view text, size_t i) {
+  return IsDigit(At(text, i)) || IsLoneLetter(text, i) ||
+         absl::StartsWith(text.substr(std::min(i, text.size())), "\\frac") ||
+         absl::StartsWith(text.substr(std::min(i, text.size())), "\\sqrt");
+}
+
+// Whether a formula goes on behind a box: "^2", "x", " + 1", "\pi"; not "^\circ", "^{\text{th}}" or emphasis.
+bool GoesOn(string_view text, size_t i) {
+  string_view rest = text.substr(i);
+  if (absl::StartsWith(rest, "^")) {
+    for (string_view mark : {"^\\circ", "^{\\circ", "^\\text", "^{\\text", "^{th", "^{\\rm", "^{\\prime"}) {
+      if (absl::StartsWith(rest, mark)) return false;
+    }
+    return true;
+  }
+  for (string_view factor : {"\\pi", "\\sqrt", "\\frac", "\\cdot", "\\times", "\\div"}) {
+    if (absl::StartsWith(rest, factor)) return true;
+  }
+  if (absl::StartsWith(rest, "!$") || IsLoneLetter(text, i)) return true;
+  if (At(text, i) == '_') return At(text, i + 1) == '{' || IsDigit(At(text, i + 1));
+  if (At(text, i) == ' ') ++i;
+  char sign = At(text, i);
+  if (sign == '\0' || !absl::StrContains("+-/*", sign)) return false;
+  size_t operand = i + (At(text, i + 1) == ' ' ? 2 : 1);
+  return IsOperand(text, operand);
+}
+
+// Whether a formula begins before a box: "-", "2", "x", "10 - ", "\cdot "; not a dash of the text.
+bool BeginsBefore(string_view text, size_t i) {
+  if (i == 0) return false;
+  char c = text[i - 1];
+  bool blank = c == ' ' && i > 1;
+  size_t sign = blank ? i - 2 : i - 1;
+  for (string_view command : {"\\cdot", "\\times", "\\pm", "\\mp", "\\sqrt", "\\ln", "\\log", "\\div"}) {
+    if (absl::EndsWith(text.substr(0, sign + 1), command)) return true;
+  }
+  c = text[sign];
+  if (c == '+' || c == '/' || c == '-' || (blank && c == '*')) {
+    size_t k = sign;
+    while (k > 0 && text[k - 1] == ' ') --k;
+    bool operand = k > 0 && (IsDigit(text[k - 1]) || text[k - 1] == '}' || text[k - 1] == ')' ||
+                             IsLoneLetter(text, k - 1));
+    return operand || (!blank && (c == '-' || c == '+') && (k == 0 || !IsLetter(text[k - 1])));
+  }
+  return !blank && (IsDigit(c) || c == '^' || IsLoneLetter(text, i - 1));
+}
+
+bool EndsWithHead(string_view before) {
+  for (string_view head : {"\\frac", "\\dfrac", "\\tfrac", "\\sqrt", "\\binom", "^"}) {
+    if (absl::EndsWith(before, head)) return true;
+  }
+  return false;
+}
+
+// Whether what begins at `i` is an operand in a brace: of a fraction, a root, a power.
+bool IsArgument(string_view text, size_t i) {
+  constexpr size_t kMaxFirst = 128;  // bytes of the operand before
+  if (i == 0 || text[i - 1] != '{') return false;
+  size_t end = i - 1;
+  if (EndsWithHead(text.substr(0, end))) return true;
+  if (end == 0 || text[end - 1] != '}') return false;
+  int open = 0;
+  for (size_t k = end; k > 0 && end - k < kMaxFirst; --k) {
+    if (text[k - 1] == '}') ++open;
+    if (text[k - 1] == '{' && --open == 0) return EndsWithHead(text.substr(0, k - 1)) && text[k - 2] != '^';
+  }
+  return false;
 }
 
 // Finds the last boxes.
@@ -99,7 +174,7 @@ class Scan {
     while (IsBlank(At(text_, i))) ++i;
     if (At(text_, i) == '{') {
       open_.push_back({i, text_.data() + begin});
-      unclosed_ = Span{begin, text_.size(), i + 1, text_.size()};
+      unclosed_ = Span{begin, text_.size(), i + 1, text_.size(), false};
       return i + 1;
     }
     Span span = WithoutBraces(text_, begin, i);
@@ -109,7 +184,10 @@ class Scan {
 
   void Close(size_t at) {
     size_t brace = open_.back().at;
-    Keep({static_cast<size_t>(open_.back().command - text_.data()), at + 1, brace + 1, at});
+    size_t begin = static_cast<size_t>(open_.back().command - text_.data());
+    bool in_box = open_.size() > 1 && open_[open_.size() - 2].command != nullptr;
+    bool part = IsArgument(text_, begin) || GoesOn(text_, at + 1) || (!in_box && BeginsBefore(text_, begin));
+    Keep({begin, at + 1, brace + 1, at, part});
   }
 
   // A box around the last ones takes their place only as far as it begins later.
@@ -203,6 +281,7 @@ std::optional<Box> LastBox(string_view text) {
          (IsDenied(text.substr(0, spans.back().begin)) || DeniesAnswer(text.substr(spans.back().end)))) {
     spans.pop_back();
   }
+  if (!spans.empty() && spans.back().part) return std::nullopt;
   if (!spans.empty()) return Joined(text, spans);
   if (!scan.complete().empty()) return std::nullopt;
   if (scan.unclosed()) return LeftOpen(text, *scan.unclosed());

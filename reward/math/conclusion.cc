@@ -6,8 +6,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "reward/math/claimless.h"
 #include "reward/math/number_lexer.h"
+#include "reward/math/restatement.h"
 #include "reward/math/stance.h"
 #include "reward/math/units.h"
 #include "reward/math/words.h"
@@ -17,7 +20,7 @@ namespace {
 
 using absl::string_view;
 
-constexpr size_t kMaxMembers = 16;          // of a list
+constexpr size_t kMaxMembers = 64;          // of a list
 constexpr size_t kMaxDenied = 120;          // bytes of a sentence that are looked at for a denial
 constexpr size_t kMaxAftermath = 16 << 10;  // bytes behind an answer that are looked at
 
@@ -33,6 +36,9 @@ struct Claim {
   bool negative = false;
   bool whole_span = false;  // the text is the span and not the piece
   bool in_words = false;
+  size_t members = 1;     // that are joined
+  bool counted = false;   // ":" stands in front: a list of what was counted
+  bool asserted = false;  // "is the answer", "is correct"
   std::vector<std::string> alternatives;
 };
 
@@ -76,6 +82,7 @@ class Sentence {
           !claims.empty() && claim.qualified && !restarted_;  // "36 is half of 72", "3/7, or about 43%"
       if (remark) claim.main = false;
       restarted_ = false;
+      if (claim.main) led_ = true;
       if (!IsName(claim)) claims.push_back(std::move(claim));
     }
     return claims;
@@ -202,11 +209,39 @@ class Sentence {
     claim.denied = denied_ || DeniesBefore(pieces_.subspan(claim.last + 1));
     bool some_of = SpellsAt(pieces_, i + 1, "of whom") || SpellsAt(pieces_, i + 1, "of which");
     claim.main = !adjunct_ && !clause_ && !some_of && !IsGiven(claim.first, claim.last);
+    claim.counted = i > 0 && pieces_[i - 1].text == ":";
+    const TextPieces behind = pieces_.subspan(claim.last + 1);
+    if (IsRemarkedOn(behind)) claim.denied = true;
+    if (asked_ == Asked::kChoice) claim.asserted = IsChosen(behind);
+    if (asked_ == Asked::kChoice && !claim.asserted && ActsItself(behind)) claim.main = false;
     if (asked_ == Asked::kValue) {
       QualifyBefore(claim);
       QualifyBehind(claim);
     }
     return claim;
+  }
+
+  // "is the best choice", "are correct".
+  static bool IsChosen(TextPieces behind) {
+    if (behind.empty() || TurnOf(behind[0].word) != Turn::kVerb) return false;
+    for (size_t k = 1; k < std::min<size_t>(behind.size(), 5) && behind[k].kind == PieceKind::kWord; ++k) {
+      string_view word = behind[k].word;
+      if (TurnOf(word) == Turn::kDenies) return false;
+      if (word == "correct" || word == "right" || word == "best" || word == "true" || word == "answer")
+        return true;
+    }
+    return false;
+  }
+
+  // "(A) ignores friction".
+  static bool ActsItself(TextPieces behind) {
+    if (!IsWord(behind, 0)) return false;
+    string_view verb = behind[0].word;
+    static constexpr string_view kFitting[] = {"works",   "holds", "fits",   "satisfies",
+                                               "matches", "is",    "remains"};
+    if (std::find(std::begin(kFitting), std::end(kFitting), verb) != std::end(kFitting)) return false;
+    return verb.size() > 2 && verb.back() == 's' && TurnOf(verb) != Turn::kAdjunct &&
+           TurnOf(verb) != Turn::kResult;
   }
 
   // Takes in what is joined by commas, "and", "or": "2 and 3", "8 or maybe 9", "8 (or 9)", "7 to 8".
@@ -224,8 +259,43 @@ class Sentence {
       claim.bold = claim.bold || pieces_[next].bold;
       members.push_back(pieces_[next].text);
     }
-    if (!either) return;
+    claim.members = members.size();
+    if (TakeDerived(claim, members) || !either) return;
+    DropRounded(members);
+    if (members.size() == 1) {
+      claim.whole_span = false;
+      return;
+    }
     for (string_view member : members) claim.alternatives.emplace_back(member);
+  }
+
+  // "$a=2$, $b=3$, and $ab=6$" is 6: the last is made of the names before it.
+  bool TakeDerived(Claim& claim, const std::vector<string_view>& members) {
+    if (members.size() < 2) return false;
+    size_t equals = members.back().find('=');
+    if (equals == string_view::npos) return false;
+    std::string names;
+    for (size_t k = 0; k + 1 < members.size(); ++k) {
+      if (!IsLetter(At(members[k], 0)) || members[k].find_first_of("= ", 1) != 1) return false;
+      names += members[k][0];
+    }
+    string_view made = absl::StripAsciiWhitespace(members.back().substr(0, equals));
+    string_view value = absl::StripAsciiWhitespace(members.back().substr(equals + 1));
+    bool known = made.size() > 1 && std::all_of(made.begin(), made.end(), [&](char c) {
+                   return !IsLetter(c) || absl::StrContains(names, c);
+                 });
+    if (!known || absl::StrContains(value, "=") || value.empty() || !IsLetter(made.back())) return false;
+    claim.first = claim.last;
+    claim.begin = static_cast<size_t>(value.data() - text_.data());
+    claim.end = claim.begin + value.size();
+    claim.whole_span = true;
+    claim.members = 1;
+    return true;
+  }
+
+  // "$\frac23$, or 0.667" is said twice.
+  static void DropRounded(std::vector<string_view>& members) {
+    while (members.size() > 1 && IsRounding(members.front(), members.back())) members.pop_back();
   }
 
   // The value behind a joint at `i`; 0 if there is none.
@@ -234,7 +304,8 @@ class Sentence {
     for (int pieces = 0; pieces < 6 && i < pieces_.size(); ++pieces, ++i) {
       const TextPiece& piece = pieces_[i];
       if (piece.kind == PieceKind::kValue) {
-        bool listed = comma && !adjunct_ && pieces_[i - 2].formula == piece.formula;
+        bool reason_ends = clause_ && !led_;  // "Since $x>0$, $x=2$"
+        bool listed = comma && !adjunct_ && !reason_ends && pieces_[i - 2].formula == piece.formula;
         return joint || listed ? i : 0;
       }
       if (piece.kind == PieceKind::kComma && !joint) {
@@ -319,6 +390,7 @@ class Sentence {
   TextPieces pieces_;
   Asked asked_;
   bool adjunct_ = false;    // behind a preposition
+  bool led_ = false;        // by a claim before
   bool restarted_ = false;  // "so", "but": another statement begins
   bool clause_ = false;     // in a reason or remark
   bool denied_ = false;
@@ -329,6 +401,9 @@ const Claim* Best(const std::vector<Claim>& claims) {
   const Claim *best = nullptr, *any = nullptr, *bold = nullptr;
   int bolds = 0;
   bool digits = std::any_of(claims.begin(), claims.end(), [](const Claim& c) { return !c.in_words; });
+  auto chosen =
+      std::find_if(claims.begin(), claims.end(), [](const Claim& c) { return c.asserted && !c.denied; });
+  if (chosen != claims.end()) return &*chosen;
   for (const Claim& claim : claims) {
     if (claim.denied || (claim.in_words && digits)) continue;
     any = &claim;
@@ -348,6 +423,18 @@ bool IsCutOff(TextPieces sentence, const std::vector<Claim>& claims, const Claim
   if (best.first == 0 || best.denied || claims.size() < 2 || OpensConclusion(sentence)) return false;
   return &best != &claims.back() && claims.back().last + 1 == sentence.size() && !claims.back().denied &&
          sentence.back().kind == PieceKind::kValue;
+}
+
+// The number of the members of `list`: the 6 of "6 such integers: 1, 2, 3, 4, 6, 12". Null where there is
+// none.
+const Claim* CountOf(TextPieces sentence, const std::vector<Claim>& claims, const Claim& list) {
+  if (!list.counted || list.members < 2 || &list == &claims.front()) return nullptr;
+  const Claim& count = *(&list - 1);
+  string_view text = sentence[count.first].text;
+  size_t number = 0;
+  bool counts =
+      !count.denied && !count.whole_span && absl::SimpleAtoi(text, &number) && number == list.members;
+  return counts ? &count : nullptr;
 }
 
 Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
@@ -378,7 +465,8 @@ std::vector<TextPieces> SentencesOf(const std::vector<TextPiece>& pieces) {
 }
 
 bool ClaimsNothing(TextPieces sentence) {
-  if (sentence.back().question) return true;
+  if (sentence.back().question || Plans(sentence) || IsAttributed(sentence) || DescribesAnswer(sentence))
+    return true;
   size_t i = 0;
   while (i < sentence.size() && sentence[i].kind != PieceKind::kWord) ++i;
   return i < sentence.size() && sentence[i].word != "if" && Supposes(sentence[i].word);
@@ -471,6 +559,9 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
   if (!pieces.empty() && pieces.back().kind == PieceKind::kOperator && asked == Asked::kValue) {
     return std::nullopt;  // cut off
   }
+  bool unfinished = !sentences.empty() && asked == Asked::kValue &&
+                    (IsBrokenOff(sentences.back()) || Plans(sentences.back()));
+  if (unfinished) return std::nullopt;
   std::vector<bool> checks(sentences.size(), false);
   bool checking = false;
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -485,6 +576,11 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
       if (const Claim* best = Best(claims)) {
         const bool last = i + 1 == sentences.size();
         if (last && asked == Asked::kValue && IsCutOff(sentences[i], claims, *best)) best = &claims.back();
+        if (const Claim* count = CountOf(sentences[i], claims, *best)) {
+          Conclusion told = Told(passage, sentences[i], *count);
+          told.listed = std::string(passage.substr(best->begin, best->end - best->begin));
+          return told;
+        }
         Conclusion told = Told(passage, sentences[i], *best);
         if (std::find(denied.begin(), denied.end(), told.text) != denied.end()) return std::nullopt;
         return told;
@@ -549,6 +645,14 @@ bool HasValue(TextPieces sentence) {
                      [](const TextPiece& p) { return p.kind == PieceKind::kValue; });
 }
 
+// "3 was also close": it corrects nothing.
+bool RemarksOn(TextPieces sentence) {
+  for (size_t i = 0; i + 1 < sentence.size(); ++i) {
+    if (sentence[i].kind == PieceKind::kValue) return IsRemarkedOn(sentence.subspan(i + 1));
+  }
+  return false;
+}
+
 bool HasWordsBehind(TextPieces sentence, size_t words) {
   size_t count = static_cast<size_t>(std::count_if(sentence.begin(), sentence.end(), [](const TextPiece& p) {
     return p.kind == PieceKind::kWord || p.kind == PieceKind::kValue;
@@ -557,12 +661,34 @@ bool HasWordsBehind(TextPieces sentence, size_t words) {
 }
 
 // A correction begins behind the sentence that withdraws, or in it: "Sorry, that is wrong: it is 9."
-Aftermath Withdrawn(TextPieces sentence, size_t size, size_t skipped) {
+Aftermath Withdrawn(TextPieces sentence, size_t behind, size_t size, size_t skipped) {
   Aftermath out;
   out.standing = Standing::kWithdrawn;
   size_t end = sentence.back().kind == PieceKind::kStop ? sentence.back().end : size;
-  out.restated_at = skipped + (HasValue(sentence) ? sentence.front().begin : end);
+  const TextPieces rest = sentence.subspan(std::min(behind, sentence.size()));
+  bool goes_on =
+      HasValue(rest) && (rest.front().kind == PieceKind::kBreak || rest.front().kind == PieceKind::kComma ||
+                         TurnOf(rest.front().word) == Turn::kResult || rest.front().word == "and");
+  out.restated_at = skipped + (goes_on ? rest.front().begin : end);
   return out;
+}
+
+// "if order matters; otherwise 8": the other value.
+std::optional<Conclusion> Otherwise(string_view text, TextPieces pieces) {
+  if (pieces.empty() || !IsWord(pieces, 0)) return std::nullopt;
+  string_view first = pieces[0].word;
+  if (first != "if" && first != "when" && first != "assuming" && first != "provided" && first != "for")
+    return std::nullopt;
+  bool otherwise = false;
+  const TextPiece* value = nullptr;
+  for (const TextPiece& piece : pieces) {
+    if (piece.kind == PieceKind::kStop && otherwise) break;
+    otherwise = otherwise || piece.word == "otherwise" || piece.word == "else";
+    if (piece.kind == PieceKind::kValue) value = &piece;
+    if (&piece - pieces.data() > 30) break;
+  }
+  if (!otherwise || value == nullptr) return std::nullopt;
+  return Spanned(text, value->begin, value->end);
 }
 
 // The value that an alternative names: "or 9", "Another possibility is 9".
@@ -616,22 +742,25 @@ bool DeniesAnswer(string_view behind) {
   return DeniesBefore(pieces);
 }
 
-Aftermath AftermathOf(string_view behind, Asked asked) {
+Aftermath AftermathOf(string_view behind, Asked asked, string_view answer) {
   Aftermath out;
   behind = behind.substr(0, kMaxAftermath);
   const size_t skipped = Closers(behind);
   const string_view text = behind.substr(skipped);
   const std::vector<TextPiece> pieces = PiecesOf(text, asked);
-  if (auto other = AlternativeIn(text, pieces, asked)) {
+  auto other = AlternativeIn(text, pieces, asked);
+  if (!other) other = Otherwise(text, pieces);
+  if (other) {
     out.standing = Standing::kHasAlternative;
     out.other = *std::move(other);
     return out;
   }
   bool opened = false;  // by a sentence of its own: "Oops!"
   for (TextPieces sentence : SentencesOf(pieces)) {
-    if (Withdraws(sentence)) return Withdrawn(sentence, text.size(), skipped);
+    if (size_t taken = Withdraws(sentence, answer)) return Withdrawn(sentence, taken, text.size(), skipped);
     size_t opening = CorrectionOpening(sentence);
-    bool corrects = (opening > 0 || opened) && !OpensCheck(sentence) && !Affirms(sentence);
+    bool corrects = (opening > 0 || opened) && !OpensCheck(sentence) && !Affirms(sentence) &&
+                    !IsAttributed(sentence) && !RemarksOn(sentence);
     bool states = corrects && !sentence.back().question && HasValue(sentence);
     opened = opening > 0 && !HasWordsBehind(sentence, opening);
     if (!corrects || out.states_value) continue;

@@ -15,6 +15,7 @@ struct Conclusion {
   std::string text;
   size_t offset = 0, end = 0;             // in the passage
   std::vector<std::string> alternatives;  // several that are joined by "or"
+  std::string listed;                     // what the value counts: "6 integers: 1, 2, 3, 4, 6, 12"
   bool approximate = false;               // a whole number said to be about right
   bool formula = false;
 };
@@ -33,7 +34,7 @@ bool IsDenied(absl::string_view before);
 // Whether what follows an answer in its sentence denies it: " is wrong", " would be incorrect".
 bool DeniesAnswer(absl::string_view behind);
 
-// What `behind` an answer says of it.
+// What `behind` an answer says of it. A sentence may name it by its value.
 enum class Standing {
   kHolds,
   kHasAlternative,
@@ -46,6 +47,6 @@ struct Aftermath {
   size_t restated_at = 0;     // kReplaced, kWithdrawn: where in `behind` a correction begins
   bool states_value = false;  // kReplaced: the sentence that begins there has a value
 };
-Aftermath AftermathOf(absl::string_view behind, Asked asked);
+Aftermath AftermathOf(absl::string_view behind, Asked asked, absl::string_view answer);
 
 }  // namespace sluice::math

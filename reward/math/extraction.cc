@@ -13,6 +13,7 @@
 #include "reward/math/notation.h"
 #include "reward/math/number_lexer.h"
 #include "reward/math/prose.h"
+#include "reward/math/restatement.h"
 #include "reward/math/words.h"
 #include "reward/math/wrapping.h"
 
@@ -93,7 +94,7 @@ string_view WithoutPurpose(string_view text) {
 }
 
 Candidate Found(ExtractionRule rule, string_view text, size_t offset) {
-  string_view bare = StripWrapping(text);
+  string_view bare = ExactPart(StripWrapping(text));
   size_t skipped = bare.empty() ? 0 : static_cast<size_t>(bare.data() - text.data());
   Candidate out;
   out.found.rule = rule;
@@ -115,6 +116,17 @@ Candidate Stated(ExtractionRule rule, string_view text, size_t offset, Asked ask
       Found(rule, asked == Asked::kValue ? WithoutPurpose(WithoutRemark(text)) : WithoutRemark(text), offset);
   out.end = offset + text.size();
   bool choice = asked == Asked::kChoice;
+  const Restatement twice = RestatementIn(text);
+  if (asked == Asked::kValue && twice.first.size() < text.size()) {
+    out.found.text = std::string(StripWrapping(twice.first));
+    bool rounded = twice.second.empty() || IsRounding(twice.first, twice.second);
+    if (rounded) return out;
+    std::string second(StripWrapping(twice.second));
+    bool relation = out.found.text.find_first_of("=<>") != std::string::npos;
+    if (!relation) out.found.alternatives = {out.found.text, second};
+    out.found.text = relation ? second : absl::StrJoin(out.found.alternatives, " or ");
+    return out;
+  }
   bool either = choice || absl::StrContains(text, " or ") || absl::StrContains(text, "(or ");
   bool about = absl::StartsWith(text, "about ") || absl::StartsWith(text, "around ") ||
                absl::StartsWith(text, "roughly ") || absl::StartsWith(text, "approximately ");
@@ -159,6 +171,17 @@ bool Denies(string_view stated) {
   return false;
 }
 
+// "The textbook's ", "a tempting wrong ": the answer is not given by who writes.
+bool IsOthers(string_view before) {
+  before = absl::StripTrailingAsciiWhitespace(before);
+  string_view word = before.substr(before.find_last_of(" \n") + 1);
+  for (string_view other : {"reference", "wrong", "incorrect", "naive", "tempting", "common", "textbook",
+                            "another", "key", "book", "expected"}) {
+    if (absl::EqualsIgnoreCase(word, other)) return true;
+  }
+  return absl::EndsWith(word, "'s") && !absl::EqualsIgnoreCase(word, "here's");
+}
+
 // What the last "answer" that states something states: "answer is", "answer: ", "answer to ... is".
 std::optional<Candidate> AnswerIs(string_view text, bool final_only, Asked asked) {
   size_t at = text.size();
@@ -170,7 +193,8 @@ std::optional<Candidate> AnswerIs(string_view text, bool final_only, Asked asked
     size_t end = BehindVerb(text.substr(at + 5, 100));
     if (end == 0) continue;
     string_view stated = StatedAnswer(text.substr(at + 5 + end));
-    if (stated.empty()) continue;
+    if (stated.empty() || IsOthers(text.substr(0, at - 1))) continue;
+    if (stated.back() == '?') return std::nullopt;
     if (IsDenied(text.substr(0, at - 1)) || Denies(stated)) return std::nullopt;
     return Stated(final_only ? ExtractionRule::kFinalAnswer : ExtractionRule::kAnswerIs, stated,
                   static_cast<size_t>(stated.data() - text.data()), asked);
@@ -311,7 +335,8 @@ Candidate Concluded(string_view text, Asked asked) {
   out.found.rule = words           ? ExtractionRule::kLastWords
                    : told->formula ? ExtractionRule::kLastFormula
                                    : ExtractionRule::kLastNumber;
-  out.found.text = std::string(StripWrapping(told->text));
+  out.found.text = std::string(ExactPart(StripWrapping(told->text)));
+  out.found.listed = std::move(told->listed);
   if (!told->alternatives.empty()) out.found.text = absl::StrJoin(told->alternatives, " or ");
   out.found.offset = told->offset;
   out.found.alternatives = std::move(told->alternatives);
@@ -333,9 +358,13 @@ Candidate WithoutBox(string_view text, Asked asked) {
   return Concluded(text, asked);
 }
 
+// "9?" states nothing.
+bool IsAsked(string_view content) { return absl::EndsWith(absl::StripTrailingAsciiWhitespace(content), "?"); }
+
 Candidate FirstFound(string_view text, Asked asked) {
   auto tagged = InAnswerTag(text, asked);
   auto box = LastBox(text);
+  if (box && IsAsked(box->text) && !(tagged && tagged->found.offset >= box->offset)) return {};
   if (tagged && (!box || tagged->found.offset >= box->offset)) return *std::move(tagged);
   if (box) return Boxed(*std::move(box));
   size_t skipped = text.size() - std::min(text.size(), kTail);
@@ -360,7 +389,7 @@ bool Continues(ExtractionRule rule) {
 Extraction WhatStands(string_view text, Candidate candidate, Asked asked) {
   for (int i = 0; i < kMaxCorrections && Continues(candidate.found.rule); ++i) {
     string_view behind = text.substr(std::min(candidate.end, text.size()));
-    Aftermath aftermath = AftermathOf(behind, asked);
+    Aftermath aftermath = AftermathOf(behind, asked, candidate.found.text);
     if (aftermath.standing == Standing::kHolds) break;
     Extraction& found = candidate.found;
     if (aftermath.standing == Standing::kHasAlternative) {
@@ -372,6 +401,11 @@ Extraction WhatStands(string_view text, Candidate candidate, Asked asked) {
     Candidate later = Correction(behind, aftermath, asked);
     if (later.found.rule == ExtractionRule::kNone && aftermath.standing == Standing::kReplaced) break;
     size_t skipped = static_cast<size_t>(behind.data() - text.data()) + aftermath.restated_at;
+    // What was taken back does not come back by being mentioned.
+    bool mentioned =
+        aftermath.standing == Standing::kWithdrawn && later.found.text == candidate.found.text &&
+        (later.found.rule == ExtractionRule::kLastNumber || later.found.rule == ExtractionRule::kLastFormula);
+    if (mentioned) later = Candidate();
     candidate = Shifted(std::move(later), skipped);
     if (candidate.found.rule == ExtractionRule::kNone) candidate.found.missing = "answer taken back";
   }
@@ -406,6 +440,27 @@ const char* ExtractionRuleName(ExtractionRule rule) {
   return "none";
 }
 
+// "A,C", "A and C": several choices.
+static bool IsLetterList(string_view gold) {
+  size_t letters = 0;
+  bool expects = true;
+  for (size_t i = 0; i < gold.size(); ++i) {
+    if (gold[i] == ' ') continue;
+    if (absl::StartsWith(gold.substr(i), "and ")) {
+      i += 3;
+      expects = true;
+    } else if (gold[i] == ',') {
+      expects = true;
+    } else if (expects && gold[i] >= 'A' && gold[i] <= 'J') {
+      ++letters;
+      expects = false;
+    } else {
+      return false;
+    }
+  }
+  return letters > 1 && !expects;
+}
+
 Asked AskedBy(string_view gold) {
   gold = StripWrapping(gold);
   if (absl::ConsumePrefix(&gold, "\\text{") || absl::ConsumePrefix(&gold, "\\textbf{")) {
@@ -415,6 +470,7 @@ Asked AskedBy(string_view gold) {
   string_view letter = gold;
   absl::ConsumePrefix(&letter, "(");
   absl::ConsumeSuffix(&letter, ")");
+  if (IsLetterList(gold)) return Asked::kChoice;
   if (letter.size() == 1 && letter[0] >= 'A' && letter[0] <= 'J') return Asked::kChoice;
   for (string_view truth : {"yes", "no", "true", "false"}) {
     if (absl::EqualsIgnoreCase(gold, truth)) return Asked::kTruth;

@@ -28,7 +28,8 @@ struct Extraction {
   std::string text;   // the bare answer; of several with "or" between them
   size_t offset = 0;  // of it in the completion
   std::vector<std::string>
-      alternatives;                   // several answers of which each has to be right: "8 or 9", "1/2 or 0.5"
+      alternatives;    // several answers of which each has to be right: "8 or 9", "1/2 or 0.5"
+  std::string listed;  // what the answer counts, "6 integers: 1, 2, 3, 4, 6, 12": says the same at length
   bool approximate = false;           // a whole number that is said to be about right
   const char* missing = "no answer";  // why there is none, if there is none
 };

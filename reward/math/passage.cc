@@ -97,6 +97,11 @@ class Cutter {
   // Punctuation of other scripts.
   bool Wide() {
     string_view rest = text_.substr(at_);
+    if (absl::StartsWith(rest, "\xE2\x89\x88")) {
+      Mark(PieceKind::kWord, 3);
+      out_.back().word = "approximately";
+      return true;
+    }
     static constexpr std::pair<string_view, PieceKind> kSigns[] = {
         {"\xE3\x80\x82", PieceKind::kStop},  {"\xEF\xBC\x8C", PieceKind::kComma},
         {"\xEF\xBC\x9A", PieceKind::kBreak}, {"\xEF\xBC\x9B", PieceKind::kBreak},
@@ -121,12 +126,20 @@ class Cutter {
       out_.back().formula = true;
       out_.back().begin = at_;
       at_ = out_.back().end = close + pair.close.size();
-      if (out_.back().text.empty()) {
+      if (out_.back().text.empty() || IsEndOfProof(out_.back().text)) {
         out_.pop_back();
       } else if (asked_ == Asked::kChoice) {
         ChoiceInFormula(out_.back());
       }
       return true;
+    }
+    return false;
+  }
+
+  static bool IsEndOfProof(string_view formula) {
+    formula = absl::StripAsciiWhitespace(formula);
+    for (string_view sign : {"\\blacksquare", "\\square", "\\Box", "\\qed", "\\qedsymbol", "\\text{QED}"}) {
+      if (formula == sign) return true;
     }
     return false;
   }
@@ -146,6 +159,12 @@ class Cutter {
   // A word of letters, with apostrophes and hyphens; false where a formula begins with them: "x^2", "f(x)".
   bool Word() {
     size_t end = at_;
+    for (string_view abbreviation : {"i.e.", "e.g."}) {
+      if (!absl::StartsWith(text_.substr(at_), abbreviation)) continue;
+      Mark(PieceKind::kWord, abbreviation.size());
+      out_.back().word = std::string(abbreviation);
+      return true;
+    }
     for (;;) {
       if (IsLetter(At(text_, end))) {
         ++end;

@@ -154,8 +154,12 @@ size_t EndOfSentence(string_view s) {
     } else if (!dollars && open <= 0 && c == '.' && (IsBlank(At(s, i + 1)) || i + 1 == s.size())) {
       bool half_day = i >= 3 && (absl::EndsWithIgnoreCase(s.substr(0, i), "a.m") ||
                                  absl::EndsWithIgnoreCase(s.substr(0, i), "p.m"));
+      string_view front = s.substr(0, i);
+      bool abbreviates =
+          absl::EndsWith(front, "i.e") || absl::EndsWith(front, "e.g") || absl::EndsWith(front, " cf");
+      if (half_day || abbreviates) continue;
       while (i > 0 && s[i - 1] == '.') --i;  // an ellipsis
-      if (!half_day) return i;
+      return i;
     }
   }
   return s.size();
@@ -277,6 +281,8 @@ std::optional<string_view> FirstNumber(string_view text) {
 string_view StatedAnswer(string_view rest) {
   size_t begin = rest.find_first_not_of(" \t\r\n:*_`=>");
   if (begin == string_view::npos) return {};
+  bool item = begin > 0 && rest[begin] == '-' && rest[begin - 1] == '\n' && At(rest, begin + 1) == ' ';
+  if (item) begin = std::min(rest.find_first_not_of(" *_`", begin + 1), rest.size());
   rest = rest.substr(begin, 4096);
   for (string_view filler :
        {"therefore", "thus", "indeed", "then", "simply", "equal to", "given by", "that", "the number",

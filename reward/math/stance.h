@@ -33,8 +33,9 @@ bool OpensCheck(TextPieces sentence);
 bool OpensConclusion(TextPieces sentence);
 // Behind a value: "is wrong", "fails", "is not the answer".
 bool DeniesBefore(TextPieces rest);
-// "That is wrong", "I made a mistake", "scratch that".
-bool Withdraws(TextPieces sentence);
+// Where a sentence that takes `answer` back has done so: behind "That is wrong", "I made a mistake", "upon
+// checking, this fails", "9 does not work". 0 if it does not.
+size_t Withdraws(TextPieces sentence, absl::string_view answer);
 // "Yes, correct", "as expected".
 bool Affirms(TextPieces sentence);
 // How many words open a correction: "Wait, actually", "No,", "Sorry,"; 0 if none does.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/printable.h"
 #include "reward/math/echo.h"
@@ -65,6 +66,25 @@ absl::string_view WithoutWorking(absl::string_view text) {
   return same ? front : text;
 }
 
+// Choices as a list: "B, C, D" of "BCD" and of "B, C and D"; empty for what is no set of choices in their
+// order.
+std::string Spread(absl::string_view text) {
+  std::string out;
+  char last = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == ',' || c == ' ' || c == '(' || c == ')') continue;
+    if (absl::StartsWith(text.substr(i), "and ")) {
+      i += 3;
+      continue;
+    }
+    if (c < 'A' || c > 'J' || c <= last) return "";
+    absl::StrAppend(&out, out.empty() ? "" : ", ", std::string(1, c));
+    last = c;
+  }
+  return out.size() > 4 ? out : "";
+}
+
 // Several answers stand for one where each of them is right.
 bool AllEqual(absl::string_view gold, const std::vector<std::string>& alternatives,
               const EquivalenceOptions& options) {
@@ -117,6 +137,14 @@ Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion
   Explanation out = ComparePair(reference, answer.text, options);
   if (out.decision.answer != Answer::kEqual && AllEqual(reference, answer.alternatives, options)) {
     out = ComparePair(reference, answer.alternatives[0], options);
+  }
+  if (out.decision.answer != Answer::kEqual && !answer.listed.empty()) {
+    Explanation listed = ComparePair(reference, answer.listed, options);
+    if (listed.decision.answer == Answer::kEqual) out = std::move(listed);
+  }
+  std::string spread_gold = Spread(reference), spread = Spread(answer.text);
+  if (out.decision.answer != Answer::kEqual && !spread_gold.empty() && !spread.empty()) {
+    out = ComparePair(spread_gold, spread, options);
   }
   if (out.decision.answer == Answer::kEqual && answer.approximate) {
     out.decision = {Answer::kUndecided, "approximate", out.decision.gold, out.decision.prediction};
