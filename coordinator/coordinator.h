@@ -41,9 +41,10 @@ struct CoordinatorOptions {
   prometheus::Registry* registry = nullptr;  // borrowed; null: no metrics
   absl::Duration lease = absl::Seconds(10);
   int64_t keep_samples_bytes = int64_t{8} << 30;  // above it the files of the oldest samples are removed
-  int64_t keep_free_bytes = int64_t{256} << 20;   // nothing new begins with less room, or a twentieth of the disk
-  absl::Duration long_write = absl::Seconds(2);   // a write that takes longer shows in the jobs' waiting_for
-  DiskFault disk_fault = {};                      // for tests
+  int64_t keep_free_bytes = int64_t{256}
+                            << 20;  // nothing new begins with less room, or a twentieth of the disk
+  absl::Duration long_write = absl::Seconds(2);  // a write that takes longer shows in the jobs' waiting_for
+  DiskFault disk_fault = {};                     // for tests
   std::function<absl::StatusOr<DiskSpace>(const std::string& path)> disk_space = DiskSpaceOf;
   absl::Duration stall = absl::Seconds(120);  // a shorter wait is no stall
   PortFactories ports;

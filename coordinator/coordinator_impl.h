@@ -69,7 +69,8 @@ class CoordinatorImpl final : public Coordinator {
   void WatchDisk();
   JobView WithLongWrite(JobView view) const;
   bool Fenced(const std::string& worker, uint64_t epoch);
-  // Looks for waits that are too long (coordinator_stalls.cc). `store_error`: what keeps the store from writing.
+  // Looks for waits that are too long (coordinator_stalls.cc). `store_error`: what keeps the store from
+  // writing.
   void WatchStalls(const std::string& store_error = "");
   void ReportStalls(absl::Time now);
   void Start(const StartGenerate& a);

@@ -49,7 +49,7 @@ struct JobView {
   StepRecordView last_step;
   Ledger ledger;
   std::string waiting_for, error;
-  std::string stalled;  // what is waited for longer than it should be; empty: nothing
+  std::string stalled;                      // what is waited for longer than it should be; empty: nothing
   std::vector<EvaluationView> evaluations;  // oldest first
   std::vector<JobEventView> events;         // the last 100, oldest first
   absl::Time create_time;

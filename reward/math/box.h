@@ -18,8 +18,8 @@ struct Box {
 
 // The last box: one with balanced braces if there is any ("\boxed 5" counts as balanced), else the last that
 // was left open, up to the end of its formula or line. Boxes joined by commas, "and" or "or" are one answer:
-// "\boxed{3} and \boxed{4}". A box that its sentence denies ("not \boxed{3}") is passed over. None where the last one is part of a larger
-// formula: "\frac{\boxed{9}}{2}", "-\boxed{9}".
+// "\boxed{3} and \boxed{4}". A box that its sentence denies ("not \boxed{3}") is passed over. None where the
+// last one is part of a larger formula: "\frac{\boxed{9}}{2}", "-\boxed{9}".
 std::optional<Box> LastBox(absl::string_view text);
 
 }  // namespace sluice::math
