@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "reward/math/aftermath.h"
 #include "reward/math/conclusion.h"
 #include "reward/math/number_lexer.h"
 

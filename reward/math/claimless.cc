@@ -56,8 +56,6 @@ bool Among(string_view word, const string_view (&words)[n]) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-bool IsWord(TextPieces pieces, size_t i) { return i < pieces.size() && pieces[i].kind == PieceKind::kWord; }
-
 size_t FirstWord(TextPieces pieces) {
   size_t i = 0;
   while (i < pieces.size() && pieces[i].kind != PieceKind::kWord) ++i;
@@ -195,6 +193,14 @@ bool IsRemarkedOn(TextPieces rest) {
   }
   if (!IsWord(rest, i) || HasAnswerWord(rest.subspan(i, std::min<size_t>(6, rest.size() - i)))) return false;
   return Among(rest[i].word, kProperties) || rest[i].word == "a" || rest[i].word == "an";
+}
+
+bool ClaimsNothing(TextPieces sentence) {
+  if (sentence.back().question || Plans(sentence) || IsAttributed(sentence) || DescribesAnswer(sentence))
+    return true;
+  size_t i = 0;
+  while (i < sentence.size() && sentence[i].kind != PieceKind::kWord) ++i;
+  return i < sentence.size() && sentence[i].word != "if" && Supposes(sentence[i].word);
 }
 
 }  // namespace sluice::math

@@ -14,6 +14,9 @@ bool IsAttributed(TextPieces sentence);
 // What the answer does but be something: "The answer depends on 9.", "The answer ends in 9."
 bool DescribesAnswer(TextPieces sentence);
 
+// None of the above, nor a question or supposition, concludes anything.
+bool ClaimsNothing(TextPieces sentence);
+
 // A sentence that the text breaks off: "Each box", "We divide 9 by".
 bool IsBrokenOff(TextPieces last_sentence);
 

@@ -1,5 +1,4 @@
-// What a passage concludes, and whether what follows an answer leaves it standing. Linear. Pure and
-// thread-safe.
+// What a passage concludes. Linear. Pure and thread-safe.
 #pragma once
 
 #include <optional>
@@ -28,25 +27,10 @@ std::optional<Conclusion> ConclusionOf(absl::string_view passage, Asked asked);
 // "yes", "no", "true", "false" that a sentence begins or ends with.
 std::optional<Conclusion> WordsConcluded(absl::string_view passage, Asked asked);
 
+// The text from `begin` to `end` of a passage.
+Conclusion Spanned(absl::string_view passage, size_t begin, size_t end);
+
 // Whether what follows `before` in its sentence is denied or supposed: "It is not ", "I doubt that it is ".
 bool IsDenied(absl::string_view before);
-
-// Whether what follows an answer in its sentence denies it: " is wrong", " would be incorrect".
-bool DeniesAnswer(absl::string_view behind);
-
-// What `behind` an answer says of it. A sentence may name it by its value.
-enum class Standing {
-  kHolds,
-  kHasAlternative,
-  kReplaced,
-  kWithdrawn
-};  // kReplaced: perhaps, by what is said later
-struct Aftermath {
-  Standing standing = Standing::kHolds;
-  Conclusion other;           // the alternative
-  size_t restated_at = 0;     // kReplaced, kWithdrawn: where in `behind` a correction begins
-  bool states_value = false;  // kReplaced: the sentence that begins there has a value
-};
-Aftermath AftermathOf(absl::string_view behind, Asked asked, absl::string_view answer);
 
 }  // namespace sluice::math

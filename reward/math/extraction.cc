@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "reward/math/aftermath.h"
 #include "reward/math/box.h"
 #include "reward/math/conclusion.h"
 #include "reward/math/notation.h"

@@ -402,4 +402,24 @@ class Cutter {
 
 std::vector<TextPiece> PiecesOf(string_view text, Asked asked) { return Cutter(text, asked).Run(); }
 
+std::vector<TextPieces> SentencesOf(const std::vector<TextPiece>& pieces) {
+  std::vector<TextPieces> out;
+  size_t begin = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].kind != PieceKind::kStop) continue;
+    if (i > begin) out.push_back(TextPieces(pieces).subspan(begin, i + 1 - begin));
+    begin = i + 1;
+  }
+  if (begin < pieces.size()) out.push_back(TextPieces(pieces).subspan(begin));
+  return out;
+}
+
+bool IsWord(TextPieces pieces, size_t i) { return i < pieces.size() && pieces[i].kind == PieceKind::kWord; }
+bool IsValue(TextPieces pieces, size_t i) { return i < pieces.size() && pieces[i].kind == PieceKind::kValue; }
+
+bool HasValue(TextPieces sentence) {
+  return std::any_of(sentence.begin(), sentence.end(),
+                     [](const TextPiece& p) { return p.kind == PieceKind::kValue; });
+}
+
 }  // namespace sluice::math

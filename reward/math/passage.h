@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace sluice::math {
 
@@ -37,5 +38,14 @@ struct TextPiece {
 };
 
 std::vector<TextPiece> PiecesOf(absl::string_view text, Asked asked);
+
+using TextPieces = absl::Span<const TextPiece>;
+
+// Of `pieces`, each with its stop.
+std::vector<TextPieces> SentencesOf(const std::vector<TextPiece>& pieces);
+
+bool IsWord(TextPieces pieces, size_t i);   // false behind the end
+bool IsValue(TextPieces pieces, size_t i);  // false behind the end
+bool HasValue(TextPieces pieces);
 
 }  // namespace sluice::math

@@ -7,8 +7,6 @@
 
 namespace sluice::math {
 
-using TextPieces = absl::Span<const TextPiece>;
-
 // What a word does to the values behind it.
 enum class Turn {
   kNone,
