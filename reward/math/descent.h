@@ -102,6 +102,8 @@ class Descent {
   static bool IsOrdinalEnding(const Token& token);
   bool Percent(Expression* base);
   bool Degree(Expression* base);
+  size_t PastPrimes(size_t ahead, size_t count) const;
+  bool Minutes(Expression* degrees);
 
   // descent_atoms.cc: what stands between operators.
   bool Primary(Expression* out);
@@ -152,6 +154,15 @@ class Descent {
   bool TryScale(Expression* number);
 
   // descent_units.cc: units.
+  // A unit by its name or symbol, and how many tokens it takes; none where `unit` is empty.
+  struct UnitName {
+    absl::string_view unit;
+    size_t tokens = 1;
+  };
+  UnitName UnitAt(size_t ahead) const;
+  size_t PastUnitPower(size_t ahead) const;
+  bool StartsUnitSymbol(const std::vector<Expression>& factors);
+  bool StartsPrefixedUnit(const std::vector<Expression>& factors);
   // Takes what follows a value as its unit, if it is one. False only on failure.
   bool Unit(const std::vector<Expression>& factors);
   bool PrimeUnit();

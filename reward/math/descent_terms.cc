@@ -373,6 +373,33 @@ bool Descent::Percent(Expression* base) {
   return true;
 }
 
+// Where the token behind `count` primes is, "30'" or "30^{\prime}"; 0 for any other number of them.
+size_t Descent::PastPrimes(size_t ahead, size_t count) const {
+  const bool power = Peek(ahead).kind == TokenKind::kPower;
+  const bool group = power && Peek(ahead + 1).kind == TokenKind::kLeftBrace;
+  ahead += (power ? 1 : 0) + (group ? 1 : 0);
+  for (; Peek(ahead).kind == TokenKind::kPrime; ++ahead) {
+    if (count-- == 0) return 0;
+  }
+  if (count > 0 || (group && Peek(ahead).kind != TokenKind::kRightBrace)) return 0;
+  return ahead + (group ? 1 : 0);
+}
+
+// "30' 15''" behind the sign of degrees: adds sixtieths of them.
+bool Descent::Minutes(Expression* degrees) {
+  int part = 60;
+  for (size_t primes = 1; primes <= 2; ++primes, part *= 60) {
+    if (!IsNumber(*degrees) || !Is(TokenKind::kNumber) || sub_ > 0) return true;
+    size_t end = PastPrimes(1, primes);
+    if (end == 0) return true;
+    auto value = NumberValue(Peek(), options_.limits.digits);
+    if (!value || *value >= 60) return Fail();
+    *degrees->number += *value / part;
+    for (; end > 0; --end) Advance();
+  }
+  return true;
+}
+
 // At the top a unit; in brackets and functions an angle in radians.
 bool Descent::Degree(Expression* base) {
   bool temperature =
@@ -384,6 +411,7 @@ bool Descent::Degree(Expression* base) {
     Advance();
     return SetUnit(celsius ? "celsius" : "fahrenheit");
   }
+  if (!Minutes(base)) return false;
   if (enclosed_ == 0 && in_function_ == 0) return SetUnit("degree");
   std::vector<Expression> factors;
   factors.push_back(Quotient(std::move(*base), NumberOf(180)));

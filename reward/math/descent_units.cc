@@ -18,6 +18,11 @@ bool CountsSeveral(const Expression& e) {
   return !IsNumber(e) || (e.number->get_den() == 1 && abs(*e.number) > 1);
 }
 
+// Made of numbers only: "5", "10^{-11}".
+bool IsNumerical(const Expression& e) {
+  return IsNumber(e) || (e.kind == Kind::kPower && std::all_of(e.args.begin(), e.args.end(), IsNumerical));
+}
+
 }  // namespace
 
 bool Descent::SetUnit(string_view unit) {
@@ -37,19 +42,79 @@ bool Descent::StartsUnitBelow() const {
          (Peek(1).in_text || !FindUnit(Peek(1).text).empty());
 }
 
-// Whether the answer ends behind the unit here, except for a power of it: "5 m", "144 m^3", "5 min".
-bool Descent::EndsAsUnit() const {
-  if (FindUnit(Peek().text).empty()) return false;
-  size_t ahead = 1;
-  if (Peek(ahead).kind == TokenKind::kSuperDigits) ++ahead;
-  if (Peek(ahead).kind == TokenKind::kPower) {
-    size_t group = Peek(ahead + 1).kind == TokenKind::kLeftBrace ? 1 : 0;
-    if (Peek(ahead + 1 + group).kind != TokenKind::kNumber) return false;
-    ahead += 2 + 2 * group;
+// "kg", "k\Omega", "\mu m".
+Descent::UnitName Descent::UnitAt(size_t ahead) const {
+  const Token &token = Peek(ahead), &next = Peek(ahead + 1);
+  bool ohms = next.kind == TokenKind::kSymbol && next.text == "Omega";
+  if (token.kind == TokenKind::kSymbol) {
+    if (token.text == "Omega") return {"ohm", 1};
+    bool micro = token.text == "mu" && (ohms || next.kind == TokenKind::kLetters);
+    if (!micro) return {};
+    std::string name = absl::StrCat("u", ohms ? "ohm" : next.text);
+    string_view unit = FindUnit(name);
+    return {unit.empty() ? FindPrefixedUnit(name) : unit, 2};
   }
-  TokenKind next = Peek(ahead).kind;
-  return next == TokenKind::kEnd || next == TokenKind::kComma || next == TokenKind::kPeriod ||
-         next == TokenKind::kNumber || next == TokenKind::kRightParen;
+  if (token.kind != TokenKind::kLetters) return {};
+  if (ohms) {
+    string_view unit = FindPrefixedUnit(absl::StrCat(token.text, "ohm"));
+    if (!unit.empty()) return {unit, 2};
+  }
+  string_view unit = FindUnit(token.text);
+  return {unit.empty() ? FindPrefixedUnit(token.text) : unit, 1};
+}
+
+// Where the token behind a power in digits is; `ahead` itself where there is none.
+size_t Descent::PastUnitPower(size_t ahead) const {
+  if (Peek(ahead).kind == TokenKind::kSuperDigits) return ahead + 1;
+  if (Peek(ahead).kind != TokenKind::kPower) return ahead;
+  size_t group = Peek(ahead + 1).kind == TokenKind::kLeftBrace ? 1 : 0;
+  size_t minus = Peek(ahead + 1 + group).kind == TokenKind::kMinus ? 1 : 0;
+  bool digits = Peek(ahead + 1 + group + minus).kind == TokenKind::kNumber;
+  return digits ? ahead + 2 + 2 * group + minus : ahead;
+}
+
+// Whether nothing but units, with powers, signs and blanks between them, stands here up to the end of the
+// answer: "5 m", "144 m^3", "5 min", "9 N m^2 / C^2", "4 J/(kg K)".
+bool Descent::EndsAsUnit() const {
+  constexpr int kMostUnits = 8;
+  bool open = false;
+  size_t ahead = 0;
+  for (int units = 0; units < kMostUnits; ++units) {
+    UnitName name = UnitAt(ahead);
+    if (name.unit.empty()) return false;
+    ahead = PastUnitPower(ahead + name.tokens);
+    if (open && Peek(ahead).kind == TokenKind::kRightParen) {
+      open = false;
+      ++ahead;
+    }
+    TokenKind next = Peek(ahead).kind;
+    bool ends = next == TokenKind::kEnd || next == TokenKind::kComma || next == TokenKind::kPeriod ||
+                next == TokenKind::kNumber || next == TokenKind::kRightParen;
+    if (ends) return !open;
+    bool sign = next == TokenKind::kTimes || next == TokenKind::kDivide;
+    if (!sign && !Peek(ahead).space_before) return false;
+    if (sign) ++ahead;
+    if (next == TokenKind::kDivide && !open && Peek(ahead).kind == TokenKind::kLeftParen) {
+      open = true;
+      ++ahead;
+    }
+  }
+  return false;
+}
+
+// "\Omega" and "\mu F" behind a number: a product of symbols, less likely a unit; in words a unit.
+bool Descent::StartsUnitSymbol(const std::vector<Expression>& factors) {
+  UnitName name = UnitAt(0);
+  if (name.unit.empty() || !IsNumerical(factors.back()) || !EndsAsUnit()) return false;
+  return Peek(name.tokens - 1).in_text || Flipped(kUnitLetter);
+}
+
+// "5 kN", "5 MW" outside of words: less likely a unit. Two capitals are points, "5 MN".
+bool Descent::StartsPrefixedUnit(const std::vector<Expression>& factors) {
+  string_view text = Peek().text;
+  if (FindPrefixedUnit(text).empty() || !Peek().space_before || !IsNumerical(factors.back())) return false;
+  bool points = IsUpper(text[0]) && text.size() == 2 && text[1] != 'W' && text[1] != 'V' && text[1] != 'J';
+  return !points && EndsAsUnit() && Flipped(kUnitLetter);
 }
 
 bool Descent::StartsUnit(const std::vector<Expression>& factors) {
@@ -57,6 +122,7 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
   const Token& token = Peek();
   if (token.kind == TokenKind::kCurrency || TextUnitFraction()) return true;
   if (token.kind == TokenKind::kDivide) return StartsUnitBelow();
+  if (token.kind == TokenKind::kSymbol) return StartsUnitSymbol(factors);
   if (token.kind != TokenKind::kLetters || (IsWord("out") && IsWord("of", 1))) return false;
   WordRole role = RoleOf(token.text);
   if (role != WordRole::kNone && role != WordRole::kWord && role != WordRole::kPercent) return false;
@@ -76,9 +142,10 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
     bool half_day = (token.text == "a" || token.text == "p") && Peek(1).kind == TokenKind::kPeriod;
     if (half_day) return true;
     bool candidate =
-        !FindUnit(token.text).empty() && token.space_before && IsNumber(factors.back()) && EndsAsUnit();
+        !FindUnit(token.text).empty() && token.space_before && IsNumerical(factors.back()) && EndsAsUnit();
     return candidate && (any_unit_ || Flipped(kUnitLetter));
   }
+  if (StartsPrefixedUnit(factors)) return true;
   return !FindUnit(token.text).empty() || IsWord("sq") || IsWord("cu") ||
          !IsProductOfLetters(token.text, token.space_before);
 }
@@ -121,15 +188,21 @@ bool Descent::Unit(const std::vector<Expression>& factors) {
 
 // Words with powers, "/" and "per" between them; other words are part of the unit's name.
 bool Descent::UnitPhrase(std::string* unit) {
+  bool group = false;  // in the parentheses of "J/(kg K)"
   for (int words = 0; words < 12; ++words) {
+    if (group && Consume(TokenKind::kRightParen)) group = false;
     bool each = IsWord("a") && !unit->empty() && !FindUnit(Peek(1).text).empty();  // "meters a week"
     bool below = Is(TokenKind::kDivide) || IsWord("per") || each;
     bool times = Is(TokenKind::kTimes);
     if (below || times) {
-      if (Peek(1).kind != TokenKind::kLetters) return true;
+      bool opens = !group && Is(TokenKind::kDivide) && Peek(1).kind == TokenKind::kLeftParen &&
+                   !UnitAt(2).unit.empty();
+      if (!opens && Peek(1).kind != TokenKind::kLetters && UnitAt(1).unit.empty()) return !group || Fail();
       Advance();
-    } else if (!Is(TokenKind::kLetters)) {
-      return true;
+      if (opens) Advance();
+      group = group || opens;
+    } else if (!Is(TokenKind::kLetters) && UnitAt(0).unit.empty()) {
+      return !group || Fail();
     }
     if (IsWord("of") && !unit->empty()) {
       SkipSubstance();
@@ -137,11 +210,11 @@ bool Descent::UnitPhrase(std::string* unit) {
     }
     WordRole role = RoleOf(Rest());
     if (role == WordRole::kNegation || role == WordRole::kClause) return Fail();
-    if (role != WordRole::kNone && role != WordRole::kWord) return true;
+    if (role != WordRole::kNone && role != WordRole::kWord) return !group || Fail();
     std::string word;
     if (!UnitWord(&word)) return false;
     bool units = IsKnownUnit(*unit) && IsKnownUnit(word);  // "kg m"
-    if (!unit->empty()) *unit += below ? "/" : times || units ? "*" : " ";
+    if (!unit->empty()) *unit += below || group ? "/" : times || units ? "*" : " ";
     *unit += word;
     if (unit->size() > 128) return Fail();
   }
@@ -163,14 +236,16 @@ bool Descent::UnitWord(std::string* unit) {
       Consume(TokenKind::kPeriod);
     }
   }
-  if (!Is(TokenKind::kLetters)) return Fail();
+  UnitName name = UnitAt(0);
+  if (!Is(TokenKind::kLetters) && name.unit.empty()) return Fail();
   bool half_day = (IsWord("a") || IsWord("p")) && Peek(1).kind == TokenKind::kPeriod && IsWord("m", 2);
-  std::string word = half_day ? absl::StrCat(IsWord("a") ? "a" : "p", "m") : std::string(FindUnit(Rest()));
+  std::string word = half_day ? absl::StrCat(IsWord("a") ? "a" : "p", "m") : std::string(name.unit);
   if (word == "lb" && absl::StartsWithIgnoreCase(Rest(), "pound") && Flipped(kPounds))
     word = "pound sterling";
   if (word.empty() && Rest().size() == 1) return Fail();  // a symbol
   phrase_.Add(Rest(), !word.empty());
   if (word.empty()) word = SingularOf(Rest());
+  if (!name.unit.empty() && name.tokens == 2) Advance();
   Advance();
   if (half_day) {
     Advance();

@@ -17,10 +17,13 @@ using absl::string_view;
 bool Descent::Letters(Expression* out) {
   if (sub_ == 0) {
     if (StartsNumberWords()) return NumberWords(out);
-    bool currency = IsCurrency(FindUnit(Rest())) && !IsLower(Rest()[0]) &&
-                    (Peek(1).kind == TokenKind::kNumber || Peek(1).kind == TokenKind::kCurrency);
+    const bool dot = Peek(1).kind == TokenKind::kPeriod && FindUnit(Rest()) == "rupee";  // "Rs. 500"
+    const TokenKind behind = Peek(dot ? 2 : 1).kind;
+    bool currency = IsCurrency(FindUnit(Rest())) && (dot || !IsLower(Rest()[0])) &&
+                    (behind == TokenKind::kNumber || behind == TokenKind::kCurrency);
     if (currency || (Rest() == "US" && Peek(1).kind == TokenKind::kCurrency)) {  // "USD 23", "US$23"
       if (currency && !SetUnit(FindUnit(Rest()))) return false;
+      if (dot) Advance();
       Advance();
       return SignedFactor(out);
     }

@@ -82,6 +82,10 @@ class Lexer {
       return;
     }
     if (IsUpper(s_[i_])) return Letters();
+    if (s_[i_] == '.' && !space_ && Last() == TokenKind::kLetters &&
+        absl::EqualsIgnoreCase(tokens_.back().text, "Rs")) {
+      return Emit(TokenKind::kPeriod, {}, 1);
+    }
     Token number = LexNumber(s_, i_, options_);
     if (number.end == number.begin) return Emit(TokenKind::kPeriod, {}, 1);  // ".\\overline{3"
     Append(number);

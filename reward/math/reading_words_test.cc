@@ -137,7 +137,7 @@ TEST(ReadAnswerTest, ReadsWordsAndChoices) {
       {"11 (base 2)", "3 (written in base 2)"},
       {R"(1011_{\text{base } 2})", "11 (written in base 2)"},
       {R"(2 \text{ hours } 30 \text{ minutes})", "150 [min]"},
-      {"Rs. 50", R"("rs 50")"},
+      {"Rs. 50", "50 [rupee]"},
       {R"(9:00 \text{ a.m.})", R"("9:00 am" | 9 [am])"},
       {"3.0 bolts of fabric", "3 [bolt]"},
       {"20 cups of feed", "20 [cup]"},

@@ -249,16 +249,30 @@ class Comparer {
     bool list_g = g.kind == Kind::kList, list_p = p.kind == Kind::kList;
     bool tuple_g = g.kind == Kind::kTuple, tuple_p = p.kind == Kind::kTuple;
     bool lenient = !options_.strict;
-    if (set_g && set_p) return Unordered(g.args, p.args, true, "set");
-    if (lenient && ((set_g && list_p) || (list_g && set_p))) return Unordered(g.args, p.args, true, "set");
+    if (set_g && set_p) return Members(g, p);
+    if (in_set_ > 0 && set_g != set_p) return Different("set");
+    if (lenient && ((set_g && list_p) || (list_g && set_p))) return Members(g, p);
     if (list_g && list_p) {
       return lenient ? Unordered(g.args, p.args, false, "list") : Ordered(g.args, p.args, "list");
     }
     if (tuple_g && tuple_p) return Ordered(g.args, p.args, "tuple");
     if (lenient && ((tuple_g && list_p) || (list_g && tuple_p))) return Ordered(g.args, p.args, "tuple");
-    if (lenient && set_g && g.args.size() == 1) return Of(g.args[0], p);
-    if (lenient && set_p && p.args.size() == 1) return Of(g, p.args[0]);
+    if (lenient && HoldsOneValue(g)) return Of(g.args[0], p);
+    if (lenient && HoldsOneValue(p)) return Of(g, p.args[0]);
     return Different(IsScalar(g) ? "several values where one was asked for" : "kind");
+  }
+
+  // Within sets the brackets around one value count: {1, {2}} is not {1, 2}.
+  ValueDecision Members(const Expression& g, const Expression& p) {
+    ++in_set_;
+    ValueDecision decision = Unordered(g.args, p.args, true, "set");
+    --in_set_;
+    return decision;
+  }
+
+  // "{5}", but not "{{5}}".
+  static bool HoldsOneValue(const Expression& e) {
+    return e.kind == Kind::kSet && e.args.size() == 1 && e.args[0].kind != Kind::kSet;
   }
 
   ValueDecision Ordered(const std::vector<Expression>& g, const std::vector<Expression>& p,
@@ -368,6 +382,7 @@ class Comparer {
 
   const EquivalenceOptions& options_;
   Work& work_;
+  int in_set_ = 0;  // sets around what is compared
 };
 
 }  // namespace

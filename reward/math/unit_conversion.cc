@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
+#include "reward/math/units.h"
 
 namespace sluice::math {
 namespace {
@@ -80,6 +81,18 @@ struct Measure {
   std::map<std::string, int, std::less<>> powers;
 };
 
+void MultiplyBy(mpq_class factor, int exponent, Measure& out) {
+  factor.canonicalize();
+  if (exponent < 0) factor = 1 / factor;
+  for (int i = 0; i < std::abs(exponent); ++i) out.factor *= factor;
+}
+
+mpq_class PowerOfTen(int exponent) {
+  mpz_class power;
+  mpz_ui_pow_ui(power.get_mpz_t(), 10, static_cast<unsigned long>(std::abs(exponent)));
+  return exponent < 0 ? mpq_class(1) / power : mpq_class(power);
+}
+
 // Multiplies `out` by unit^power; each word through the table once.
 bool Expand(string_view unit, int power, bool through_table, Measure& out) {
   int sign = 1;
@@ -93,14 +106,16 @@ bool Expand(string_view unit, int power, bool through_table, Measure& out) {
     }
     exponent *= sign * power;
     const Entry* entry = through_table ? Find(part) : nullptr;
-    if (entry == nullptr) {
-      if (!part.empty()) out.powers[std::string(part)] += exponent;
-    } else {
-      mpq_class factor(entry->above, entry->below);
-      factor.canonicalize();
-      if (exponent < 0) factor = 1 / factor;
-      for (int i = 0; i < std::abs(exponent); ++i) out.factor *= factor;
+    std::optional<PrefixedUnit> prefixed =
+        through_table && entry == nullptr ? SplitPrefix(part) : std::nullopt;
+    if (prefixed) {
+      MultiplyBy(PowerOfTen(prefixed->exponent), exponent, out);
+      if (!Expand(prefixed->base, exponent, true, out)) return false;
+    } else if (entry != nullptr) {
+      MultiplyBy(mpq_class(entry->above, entry->below), exponent, out);
       if (!Expand(entry->measure, exponent, false, out)) return false;
+    } else if (!part.empty()) {
+      out.powers[std::string(part)] += exponent;
     }
     if (end == string_view::npos) break;
     sign = unit[end] == '/' ? -1 : 1;

@@ -23,6 +23,13 @@ TEST(UnitConversionTest, RatiosAreExact) {
       {"cent", "dollar", 100},
       {"dollar/h", "cent/min", mpq_class(3, 5)},
       {"apple", "apple", 1},
+      {"mA", "A", 1000},
+      {"kohm", "ohm", mpq_class(1, 1000)},
+      {"mW", "MW", 1000000000},
+      {"kW", "MW", 1000},
+      {"ug", "mg", 1000},
+      {"N*m^2/kg^2", "N*m^2*kg^-2", 1},
+      {"kN*m", "N*m", mpq_class(1, 1000)},
   };
   for (const auto& c : cases) {
     std::optional<mpq_class> ratio = UnitRatio(c.a, c.b);
@@ -34,7 +41,8 @@ TEST(UnitConversionTest, RatiosAreExact) {
 TEST(UnitConversionTest, DifferentMeasuresDoNotConvert) {
   const char* cases[][2] = {{"cm", "cm^2"},   {"m", "s"},       {"km", "kg"},      {"apple", "pear"},
                             {"m/s", "m"},     {"degree", "km"}, {"m^99", "cm^99"}, {"dollar", "euro"},
-                            {"celsius", "K"}, {"m/s^2", "m/s"}, {"", "m"}};
+                            {"celsius", "K"}, {"m/s^2", "m/s"}, {"mV", "mA"},      {"N/m", "N*m"},
+                            {"", "m"}};
   for (const auto& c : cases) EXPECT_FALSE(UnitRatio(c[0], c[1]).has_value()) << c[0] << " " << c[1];
 }
 

@@ -16,17 +16,19 @@ using absl::string_view;
 
 // All sorted. They make another number of a number, or take it back.
 constexpr string_view kChanging[] = {
-    "added",    "always", "decreased", "divided",   "dos",        "doubled", "failed",     "falsely",
-    "fold",     "folds",  "halved",    "increased", "invalid",    "inverse", "inverted",   "ish",
-    "least",    "minus",  "mistaken",  "most",      "multiplied", "nd",      "negated",    "negative",
-    "nth",      "odd",    "plus",      "quadruple", "quadrupled", "rd",      "reciprocal", "reduced",
-    "rejected", "seis",   "sometimes", "st",        "subtracted", "th",      "thrice",     "times",
-    "tres",     "triple", "tripled",   "trois",     "twice",      "untrue",  "wrongly"};
+    "added",   "always",     "bc",         "bce",        "decreased",  "divided", "dos",
+    "doubled", "failed",     "falsely",    "fold",       "folds",      "halved",  "increased",
+    "invalid", "inverse",    "inverted",   "ish",        "least",      "minus",   "mistaken",
+    "most",    "multiplied", "nd",         "negated",    "negative",   "nth",     "odd",
+    "plus",    "quadruple",  "quadrupled", "rd",         "reciprocal", "reduced", "rejected",
+    "seis",    "sometimes",  "st",         "subtracted", "th",         "thrice",  "times",
+    "tres",    "triple",     "tripled",    "trois",      "twice",      "untrue",  "wrongly"};
 constexpr string_view kComparing[] = {"below", "short", "under"};
 // Plurals without an "s", and what stands for a noun: "8 left".
-constexpr string_view kCounted[] = {
-    "altogether", "away", "cattle",  "children", "data",   "deer",      "dice",  "feet",  "fish", "geese",
-    "left",       "mice", "overall", "oxen",     "people", "remaining", "sheep", "teeth", "total"};
+constexpr string_view kCounted[] = {"ad",    "altogether", "away",    "cattle", "ce",     "children",
+                                    "data",  "deer",       "dice",    "feet",   "fish",   "geese",
+                                    "left",  "mice",       "overall", "oxen",   "people", "remaining",
+                                    "sheep", "teeth",      "total"};
 static_assert(std::is_sorted(std::begin(kChanging), std::end(kChanging)));
 static_assert(std::is_sorted(std::begin(kComparing), std::end(kComparing)));
 static_assert(std::is_sorted(std::begin(kCounted), std::end(kCounted)));

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "reward/math/number_lexer.h"
 
 namespace sluice::math {
@@ -269,12 +271,68 @@ string_view Find(string_view word) {
   return found != std::end(kUnits) && found->word == word ? found->unit : string_view();
 }
 
+struct Prefix {
+  string_view symbol, word;
+  int exponent;
+};
+constexpr Prefix kPrefixes[] = {{"p", "pico", -12}, {"n", "nano", -9},  {"u", "micro", -6},
+                                {"m", "milli", -3}, {"c", "centi", -2}, {"d", "deci", -1},
+                                {"k", "kilo", 3},   {"M", "mega", 6},   {"G", "giga", 9}};
+constexpr string_view kPrefixedSymbols[] = {"A", "C", "F",   "Hz", "J", "K", "L",   "N",   "Pa", "T",
+                                            "V", "W", "cal", "eV", "g", "m", "mol", "ohm", "s"};
+constexpr string_view kPrefixedWords[] = {
+    "amp",     "ampere", "amperes", "amps",    "calorie", "calories", "coulomb", "coulombs", "farad",
+    "farads",  "gram",   "gramme",  "grammes", "grams",   "hertz",    "joule",   "joules",   "kelvin",
+    "kelvins", "liter",  "liters",  "litre",   "litres",  "meter",    "meters",  "metre",    "metres",
+    "mole",    "moles",  "newton",  "newtons", "ohm",     "ohms",     "pascal",  "pascals",  "second",
+    "seconds", "tesla",  "volt",    "volts",   "watt",    "watts"};
+
+struct PrefixedEntry {
+  std::string unit;
+  PrefixedUnit parts;
+};
+using PrefixedEntries = std::map<std::string, PrefixedEntry, std::less<>>;
+
+PrefixedEntries AllPrefixed() {
+  PrefixedEntries entries;
+  auto add = [&](std::string word, const Prefix& prefix, string_view base) {
+    if (!Find(word).empty()) return;
+    entries.emplace(std::move(word),
+                    PrefixedEntry{absl::StrCat(prefix.symbol, base), {base, prefix.exponent}});
+  };
+  for (const Prefix& prefix : kPrefixes) {
+    for (string_view symbol : kPrefixedSymbols) add(absl::StrCat(prefix.symbol, symbol), prefix, symbol);
+    for (string_view word : kPrefixedWords) add(absl::StrCat(prefix.word, word), prefix, Find(word));
+  }
+  return entries;
+}
+
+const PrefixedEntry* FindPrefixed(string_view word) {
+  static const PrefixedEntries entries = AllPrefixed();
+  auto found = entries.find(word);
+  return found == entries.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 string_view FindUnit(string_view word) {
   string_view unit = Find(word);
   if (!unit.empty() || word.size() <= 2 || word.size() > 16) return unit;
   return Find(absl::AsciiStrToLower(word));
+}
+
+string_view FindPrefixedUnit(string_view word) {
+  constexpr size_t kLongestSymbol = 4, kLongestWord = 16;
+  if (word.size() < 2 || word.size() > kLongestWord) return {};
+  const PrefixedEntry* entry =
+      word.size() > kLongestSymbol ? FindPrefixed(absl::AsciiStrToLower(word)) : FindPrefixed(word);
+  return entry == nullptr ? string_view() : entry->unit;
+}
+
+std::optional<PrefixedUnit> SplitPrefix(string_view unit) {
+  const PrefixedEntry* entry = FindPrefixed(unit);
+  if (entry == nullptr) return std::nullopt;
+  return entry->parts;
 }
 
 bool IsCurrency(string_view unit) {
@@ -288,7 +346,7 @@ bool IsKnownUnit(string_view unit) {
     size_t begin = i;
     while (i < unit.size() && (IsLetter(unit[i]) || unit[i] == ' ')) ++i;
     string_view word = unit.substr(begin, i - begin);
-    if (word != "pound sterling" && FindUnit(word) != word) return false;
+    if (word != "pound sterling" && FindUnit(word) != word && FindPrefixedUnit(word) != word) return false;
     while (i < unit.size() && !IsLetter(unit[i])) ++i;
   }
   return !unit.empty();

@@ -435,6 +435,9 @@ size_t LettersBesideNames(string_view letters) {
   return rest;
 }
 
+// Millions are written "mn", and so is no unit.
+bool IsNewtons(string_view word) { return word == "mN" || word == "MN"; }
+
 }  // namespace
 
 std::optional<Spelled> FindSpelled(string_view word) {
@@ -455,13 +458,17 @@ std::optional<Spelled> FindSpelledPrefix(string_view letters, size_t* bytes) {
 }
 
 WordRole RoleOf(string_view word) {
+  if (IsNewtons(word)) return WordRole::kNone;
   const RoleEntry* found = Find(kRoles, Lower(word).view());
   return found == nullptr ? WordRole::kNone : found->role;
 }
 
 std::optional<int> NumberWordValue(string_view word) { return FindValue(kNumbers, word); }
 std::optional<int> DenominatorWordValue(string_view word) { return FindValue(kDenominators, word); }
-std::optional<int> ScaleWordValue(string_view word) { return FindValue(kScales, word); }
+std::optional<int> ScaleWordValue(string_view word) {
+  if (IsNewtons(word)) return std::nullopt;
+  return FindValue(kScales, word);
+}
 
 bool ChangesMagnitude(string_view word) {
   const Lower lower(word);
