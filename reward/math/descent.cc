@@ -1,6 +1,7 @@
 #include "reward/math/descent.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -73,11 +74,14 @@ bool Descent::AnswerList() {
     if (!Statement(&item) || !CompoundTail(&item)) return false;
     parsed_.items.push_back(std::move(item));
     marks.push_back(std::move(marks_));
+    SkipForAll();
     if (!ConsumeJoint(&parsed_.joints)) break;
     TokenKind joint = tokens_[index_ - 1].kind;
     if (Is(TokenKind::kEnd) && joint != TokenKind::kComma && joint != TokenKind::kSemicolon)
       return Fail();  // "8 or"
   } while (!Is(TokenKind::kEnd));
+  const Joints& joints = parsed_.joints;
+  if (joints.logical && joints.and_word && joints.or_word) return Fail();  // "p \land q \lor r"
   return CollectMarks(marks);
 }
 
@@ -167,6 +171,43 @@ bool Descent::ConsumeJoint(Joints* joints) {
     }
   }
   return any;
+}
+
+// "(p \land q)" is one statement; what stands between both signs needs parentheses.
+bool Descent::JoinLogical(std::vector<Expression>* items, const Joints& joints) {
+  const bool relations = std::any_of(items->begin(), items->end(),
+                                     [](const Expression& e) { return e.kind == Kind::kRelation; });
+  if (!joints.logical || relations) return true;
+  if (joints.and_word && joints.or_word) return Fail();
+  Expression joined = ListOf(Kind::kFunction, std::move(*items));
+  joined.name = joints.or_word ? "or" : "and";
+  items->clear();
+  items->push_back(std::move(joined));
+  return true;
+}
+
+// "for all x \in \mathbb{R}", "for every real x" behind an equation for a function of x.
+void Descent::SkipForAll() {
+  const Expression& e = parsed_.items.back();
+  bool function = parsed_.items.size() == 1 && e.kind == Kind::kRelation && e.relations.size() == 1 &&
+                  e.relations[0] == Relation::kEqual && e.args[0].kind == Kind::kFunction &&
+                  e.args[0].args.size() == 1 && e.args[0].args[0].kind == Kind::kSymbol;
+  if (!function) return;
+  auto is_one_of = [this](std::initializer_list<string_view> words, size_t ahead) {
+    return std::any_of(words.begin(), words.end(), [&](string_view word) { return IsWord(word, ahead); });
+  };
+  size_t ahead = Is(TokenKind::kComma) ? 1 : 0;
+  const bool words = IsWord("for", ahead) && is_one_of({"all", "any", "each", "every"}, ahead + 1);
+  if (!words && !IsWord("forall", ahead)) return;
+  ahead += words ? 2 : 1;
+  while (is_one_of({"real", "number", "numbers", "value", "values", "of"}, ahead)) ++ahead;
+  if (Peek(ahead).kind != TokenKind::kLetters || Peek(ahead).text != e.args[0].args[0].name) return;
+  ++ahead;
+  const bool in = Peek(ahead).kind == TokenKind::kIn || IsWord("in", ahead);
+  if (in && Peek(ahead + 1).kind == TokenKind::kNumberSet) ahead += 2;
+  while (Peek(ahead).kind == TokenKind::kPeriod) ++ahead;
+  if (Peek(ahead).kind != TokenKind::kEnd) return;
+  for (; ahead > 0; --ahead) Advance();
 }
 
 // "approximately", "=", "\approx" before a value.

@@ -71,6 +71,8 @@ class Descent {
   bool ConsumeJoint(Joints* joints);
   void SkipFillers();
   void SkipRemark();
+  void SkipForAll();
+  bool JoinLogical(std::vector<Expression>* items, const Joints& joints);
   bool Statement(Expression* out);
   bool ConsumeRelation(Relation* relation);
   bool SetTerm(Expression* out);
@@ -90,6 +92,9 @@ class Descent {
   bool TermTail(std::vector<Expression>& factors);
   bool Divide(std::vector<Expression>& factors);
   bool ConsumeTimesLetter();
+  bool Times(std::vector<Expression>& factors);
+  bool IsVector(size_t at, bool forward) const;
+  static Expression CrossProduct(Expression a, Expression b);
   Expression NamedPair(char name, Expression pair);
   bool Multiply(std::vector<Expression>& factors, bool mixed);
   bool StartsFactor() const;

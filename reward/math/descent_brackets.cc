@@ -70,6 +70,7 @@ bool Descent::Paren(Expression* out) {
     return true;
   }
   if (!Consume(TokenKind::kRightParen) && !Is(TokenKind::kEnd)) return Fail();
+  if (!JoinLogical(&items, joints)) return false;
   if (items.size() == 1) {
     bool digits =
         index_ == first + 2 && Is(TokenKind::kSubscript) && tokens_[first].kind == TokenKind::kNumber;

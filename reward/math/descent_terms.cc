@@ -118,14 +118,8 @@ bool Descent::TermTail(std::vector<Expression>& factors) {
     if (Is(TokenKind::kDivide) && !StartsUnitBelow()) {
       Advance();
       if (!Divide(factors)) return false;
-    } else if (Consume(TokenKind::kTimes) || ConsumeTimesLetter()) {
-      bool literal = Is(TokenKind::kNumber) && !Peek().has_point && !Peek().has_exponent;
-      Expression factor;
-      if (!SignedFactor(&factor)) return false;
-      literal = literal && IsNumber(factor);
-      factors.push_back(std::move(factor));
-      if (literal && (Is(TokenKind::kFraction) || Is(TokenKind::kVulgar)) && !Multiply(factors, true))
-        return false;
+    } else if (Is(TokenKind::kTimes) || ConsumeTimesLetter()) {
+      if (!Times(factors)) return false;
     } else {
       size_t before = index_;
       if (!Unit(factors)) return false;
@@ -134,6 +128,60 @@ bool Descent::TermTail(std::vector<Expression>& factors) {
       if (!Multiply(factors, false)) return false;
     }
   }
+}
+
+// The factor behind a sign; between vectors "\times" is no "\cdot".
+bool Descent::Times(std::vector<Expression>& factors) {
+  const bool cross = Is(TokenKind::kTimes) && Peek().text == "cross" && index_ > 0 &&
+                     IsVector(index_ - 1, false) && IsVector(index_ + 1, true);
+  Consume(TokenKind::kTimes);
+  bool literal = Is(TokenKind::kNumber) && !Peek().has_point && !Peek().has_exponent;
+  Expression factor;
+  if (!SignedFactor(&factor)) return false;
+  if (cross) {
+    factors.back() = CrossProduct(std::move(factors.back()), std::move(factor));
+    return true;
+  }
+  literal = literal && IsNumber(factor);
+  factors.push_back(std::move(factor));
+  return !literal || (!Is(TokenKind::kFraction) && !Is(TokenKind::kVulgar)) || Multiply(factors, true);
+}
+
+// Whether the factor that ends or begins at `at` is marked as a vector, by an arrow or bold letters; a
+// magnitude, a function and a product in parentheses are none.
+bool Descent::IsVector(size_t at, bool forward) const {
+  constexpr int kMostTokens = 32;
+  const TokenKind paren = forward ? TokenKind::kLeftParen : TokenKind::kRightParen;
+  const TokenKind brace = forward ? TokenKind::kLeftBrace : TokenKind::kRightBrace;
+  const TokenKind paren_end = forward ? TokenKind::kRightParen : TokenKind::kLeftParen;
+  const TokenKind brace_end = forward ? TokenKind::kRightBrace : TokenKind::kLeftBrace;
+  int open = 0;
+  bool vector = false;
+  for (int seen = 0; seen < kMostTokens && at < tokens_.size(); ++seen) {
+    const Token& token = tokens_[at];
+    const TokenKind kind = token.kind;
+    if (kind == paren || kind == brace) ++open;
+    if ((kind == paren_end || kind == brace_end) && --open < 0) break;
+    const bool bar = kind == TokenKind::kBar || kind == TokenKind::kDoubleBar;
+    if (bar && seen > 0 && open == 0) break;
+    if (bar || kind == TokenKind::kFunction) return false;
+    const bool product = kind == TokenKind::kTimes;
+    if (product && open > 0) return false;
+    const bool sign = product || kind == TokenKind::kPlus || kind == TokenKind::kMinus ||
+                      kind == TokenKind::kComma || kind == TokenKind::kEqual || kind == TokenKind::kEnd ||
+                      kind == TokenKind::kDivide;
+    if (sign && open == 0) break;
+    vector = vector || (token.bold && kind == TokenKind::kLetters) ||
+             (kind == TokenKind::kAccent && token.text == "vec");
+    at += forward ? 1 : static_cast<size_t>(-1);
+  }
+  return vector;
+}
+
+// b x a is -(a x b).
+Expression Descent::CrossProduct(Expression a, Expression b) {
+  if (ToText(b) < ToText(a)) return Negated(Applied("cross", std::move(b), std::move(a)));
+  return Applied("cross", std::move(a), std::move(b));
 }
 
 // The letter of "3 x 10^8".

@@ -32,7 +32,9 @@ bool Descent::Letters(Expression* out) {
       return Spelled(spelled->kind, spelled->text, out);
     }
     if (Peek().in_text && Peek().text.size() > 1) return TextWord(out);
-    if (!IsProductOfLetters(Rest(), Peek().space_before)) return Fail();
+    const bool exponential =
+        Rest().size() == 2 && Rest()[1] == 'e' && Peek(1).kind == TokenKind::kPower;  // "Be^x"
+    if (!exponential && !IsProductOfLetters(Rest(), Peek().space_before)) return Fail();
   }
   size_t bytes = 0;
   if (auto spelled = Rest().size() > 1 ? FindSpelledPrefix(Rest(), &bytes) : std::nullopt) {
@@ -219,6 +221,7 @@ bool Descent::FunctionArguments(std::vector<Expression>* arguments, bool* enclos
     Bar outer = std::exchange(bar_, Bar::kOpens);
     if (!Items(arguments, &joints)) return false;
     if (!Consume(TokenKind::kRightParen) && !Is(TokenKind::kEnd)) return Fail();
+    if (!JoinLogical(arguments, joints)) return false;
     bar_ = outer;
   } else if (Is(TokenKind::kLeftBrace)) {
     arguments->emplace_back();

@@ -51,6 +51,16 @@ Expression InRadians(const Expression& degrees) {
   return NodeOf(Kind::kProduct, Scaled(degrees, mpq_class(1, 180)), SymbolOf("pi"));
 }
 
+// Of a sum the numbers: its letters stand for angles already.
+Expression NumbersInRadians(const Expression& degrees) {
+  if (degrees.kind != Kind::kSum) return InRadians(degrees);
+  Expression out = degrees;
+  for (Expression& term : out.args) {
+    if (IsNumber(term)) term = InRadians(term);
+  }
+  return out;
+}
+
 // Whether a value may be an angle in radians: pi or an inverse function is in it.
 bool MayBeRadians(const Expression& e) {
   if (IsSymbol(e, "pi") || (e.kind == Kind::kFunction && absl::StartsWith(e.name, "arc"))) return true;
@@ -162,10 +172,12 @@ class ReadingComparer {
   ValueDecision Values(const Expression& g, const Expression& p) {
     ValueDecision decision = CompareStatements(g, p, options_, work_);
     if (decision.answer == Answer::kEqual || options_.strict) return decision;
-    std::optional<Expression> renamed = RenamedLike(g, p);
-    if (!renamed) return decision;
-    work_.Forgive();
-    return CompareStatements(g, *renamed, options_, work_);
+    for (const Expression& renamed : RenamedLike(g, p)) {
+      work_.Forgive();
+      decision = CompareStatements(g, renamed, options_, work_);
+      if (decision.answer == Answer::kEqual) break;
+    }
+    return decision;
   }
 
   // The first if it is equal, else the second.
@@ -214,10 +226,16 @@ class ReadingComparer {
   // A unit may be left out; an angle without one may be in radians.
   ValueDecision OneUnit(const Reading& g, const Reading& p) {
     bool degrees_g = g.unit == "degree", degrees_p = p.unit == "degree";
-    if (degrees_g && MayBeRadians(p.value))
-      return Either(Values(InRadians(g.value), p.value), g.value, p.value);
-    if (degrees_p && MayBeRadians(g.value))
-      return Either(Values(g.value, InRadians(p.value)), g.value, p.value);
+    if (degrees_g && MayBeRadians(p.value)) {
+      ValueDecision decision =
+          Either(Values(InRadians(g.value), p.value), NumbersInRadians(g.value), p.value);
+      return Either(std::move(decision), g.value, p.value);
+    }
+    if (degrees_p && MayBeRadians(g.value)) {
+      ValueDecision decision =
+          Either(Values(g.value, InRadians(p.value)), g.value, NumbersInRadians(p.value));
+      return Either(std::move(decision), g.value, p.value);
+    }
     if (options_.strict) return {Answer::kUndecided, "a unit is missing"};
     return Values(g.value, p.value);
   }
@@ -234,7 +252,13 @@ bool BracketsDiffer(const Reading& g, const Reading& p, const Reading& first_g, 
 
 // The values of several names are in order: "a = 3, b = 4".
 bool HasSeveralNames(const Reading& r) {
-  return r.value.kind == Kind::kList && r.name.find(", ") != std::string::npos;
+  if (r.value.kind != Kind::kList) return false;
+  int open = 0;
+  for (char c : r.name) {  // not the commas of "(x, y)"
+    open += (c == '(') - (c == ')');
+    if (c == ',' && open == 0) return true;
+  }
+  return false;
 }
 
 // "1,234" is a number before it is a list: as a list only in this order.

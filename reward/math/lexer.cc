@@ -66,6 +66,8 @@ class Lexer {
   void Append(Token token) {
     token.space_before = space_;
     token.in_text = text_depth_ > 0 && !math_in_text_;
+    token.bold = bold_depth_ > 0 || bold_next_;
+    bold_next_ = false;
     space_ = false;
     i_ = token.end;
     tokens_.push_back(token);
@@ -260,7 +262,8 @@ class Lexer {
     if (braces_.empty()) return;
     char opened = braces_.back();
     braces_.pop_back();
-    if (opened == 'g') {
+    if (opened == 'b') --bold_depth_;
+    if (opened != 't') {
       --i_;
       return Emit(TokenKind::kRightBrace, {}, 1);
     }
@@ -344,6 +347,8 @@ class Lexer {
         return OpenDelimiter(bytes);
       case TokenKind::kText:
         return Text(bytes);
+      case TokenKind::kBold:
+        return Bold(bytes);
       case TokenKind::kTag:
         i_ += bytes;
         Group();
@@ -402,6 +407,18 @@ class Lexer {
     ++text_depth_;
   }
 
+  void Bold(size_t bytes) {
+    i_ += bytes;
+    SkipBlanks();
+    if (At(s_, i_) != '{') {
+      bold_next_ = true;
+      return;
+    }
+    braces_.push_back('b');
+    ++bold_depth_;
+    Emit(TokenKind::kLeftBrace, {}, 1);
+  }
+
   // The content of a group that begins here, without inner groups; goes past it.
   string_view Group() {
     SkipBlanks();
@@ -456,8 +473,9 @@ class Lexer {
   bool doubled_ = false;       // the whole answer has its backslashes twice
   long currency_ = 0;          // dollars that are not \$
   bool layout_ = false;        // in an environment that only lays out lines
-  int text_depth_ = 0, environments_ = 0;
-  absl::InlinedVector<char, 64> braces_;  // 'g' a group, 't' a \text
+  bool bold_next_ = false;     // the next token is bold
+  int text_depth_ = 0, bold_depth_ = 0, environments_ = 0;
+  absl::InlinedVector<char, 64> braces_;  // 'g' a group, 'b' a bold one, 't' a \text
 };
 
 }  // namespace

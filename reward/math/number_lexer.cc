@@ -50,6 +50,19 @@ size_t SkipGroups(string_view s, size_t i, bool join_thousands, Token* token) {
   }
 }
 
+// Behind the first digits of "1,00,000": groups of two digits and a last one of three, where one begins with
+// a zero, as no item of a list does. Returns the end, or `i` where it is none.
+size_t SkipLakhs(string_view s, size_t i) {
+  size_t k = i;
+  bool zero = false;
+  while (At(s, k) == ',' && IsDigit(At(s, k + 1)) && IsDigit(At(s, k + 2)) && At(s, k + 3) == ',') {
+    zero = zero || s[k + 1] == '0';
+    k += 3;
+  }
+  if (k == i || At(s, k) != ',' || !ThreeDigits(s, k + 1) || At(s, k + 4) == ',') return i;
+  return zero || s[k + 1] == '0' ? k + 4 : i;
+}
+
 // "1.234.567,8" and "3{,}14": a comma as the decimal point. Returns the end, or `i` where it is none.
 size_t SkipDecimalComma(string_view s, size_t begin, size_t i, Token* token) {
   size_t k = i;
@@ -185,7 +198,8 @@ Token LexNumber(string_view s, size_t begin, const LexOptions& options) {
   size_t whole = i - begin;
   size_t comma = whole > 0 ? SkipDecimalComma(s, begin, i, &token) : i;
   if (whole >= 1 && whole <= 3 && comma == i && !(whole == 1 && s[begin] == '0')) {
-    comma = i = SkipGroups(s, i, join_thousands, &token);
+    const size_t lakhs = whole <= 2 ? SkipLakhs(s, i) : i;
+    comma = i = lakhs > i ? lakhs : SkipGroups(s, i, join_thousands, &token);
   } else if (absl::StartsWith(s.substr(i), "{,}") && ThreeDigits(s, i + 3) && whole <= 3 && s[begin] != '0') {
     token.fraction_digits = 0;
     token.has_point = false;

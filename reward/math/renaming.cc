@@ -123,16 +123,72 @@ std::optional<Expression> WithParameter(const Expression& g, const Expression& p
   return With(p, from[0], to[0]);
 }
 
+// Whether a function that solves differential equations is in it: "e^x", "\\sin x", "\\ln x".
+bool HasTranscendental(const Expression& e) {
+  bool exponential = e.kind == Kind::kPower && !HasUnknown(e.args[0]) && HasUnknown(e.args[1]);
+  bool function = e.kind == Kind::kFunction && (e.name == "sin" || e.name == "cos" || e.name == "ln" ||
+                                                e.name == "sinh" || e.name == "cosh");
+  return exponential || function || std::any_of(e.args.begin(), e.args.end(), HasTranscendental);
+}
+
+bool IsFamilyConstant(const Expression& e, bool indexed) {
+  if (IsConstantLetter(e) && e.name.size() == 3) return true;
+  return !indexed && e.kind == Kind::kSymbol && e.name.size() == 1 && e.name[0] >= 'A' && e.name[0] <= 'D';
+}
+
+// The constant of one term, "C_1" or "C_2 e^x"; `indexed`: with an index only.
+string_view ConstantOfTerm(const Expression& term, bool indexed) {
+  if (IsFamilyConstant(term, indexed)) return term.name;
+  if (term.kind != Kind::kProduct) return {};
+  auto constant = std::find_if(term.args.begin(), term.args.end(),
+                               [&](const Expression& e) { return IsFamilyConstant(e, indexed); });
+  return constant == term.args.end() ? string_view() : string_view(constant->name);
+}
+
+// The constants of a sum of solutions, each in a term of its own and nowhere else, in order; else none.
+std::vector<string_view> FamilyConstants(const Expression& whole, bool indexed) {
+  const Expression& sum = BodyOf(whole);
+  std::vector<string_view> constants;
+  if (sum.kind != Kind::kSum || !HasTranscendental(sum)) return constants;
+  for (const Expression& term : sum.args) {
+    string_view constant = ConstantOfTerm(term, indexed);
+    if (constant.empty()) continue;
+    if (Count(whole, constant) != 1) return {};
+    constants.push_back(constant);
+  }
+  return constants;
+}
+
+// "A e^x + B" in the names of "C_1 e^x + C_2", in every order of them.
+void AddFamilies(const Expression& gold, const Expression& prediction, std::vector<Expression>& out) {
+  constexpr size_t kMostConstants = 3;
+  std::vector<string_view> to = FamilyConstants(gold, true), from = FamilyConstants(prediction, false);
+  if (to.size() < 2 || to.size() > kMostConstants || from.size() != to.size()) return;
+  std::sort(to.begin(), to.end());
+  auto passing = [](size_t i) { return std::to_string(i); };  // no symbol's name
+  do {
+    Expression renamed = prediction;
+    for (size_t i = 0; i < from.size(); ++i) renamed = Renamed(renamed, from[i], passing(i));
+    for (size_t i = 0; i < from.size(); ++i) renamed = Renamed(renamed, passing(i), to[i]);
+    out.push_back(std::move(renamed));
+  } while (std::next_permutation(to.begin(), to.end()));
+}
+
 }  // namespace
 
-std::optional<Expression> RenamedLike(const Expression& gold, const Expression& prediction) {
-  if (auto renamed = WithArgument(gold, prediction)) return renamed;
-  if (auto renamed = With(prediction, AddedConstant(prediction), AddedConstant(gold))) return renamed;
+std::vector<Expression> RenamedLike(const Expression& gold, const Expression& prediction) {
+  if (auto renamed = WithArgument(gold, prediction)) return {*std::move(renamed)};
+  std::vector<Expression> families;
+  AddFamilies(gold, prediction, families);
+  if (!families.empty()) return families;
+  if (auto renamed = With(prediction, AddedConstant(prediction), AddedConstant(gold)))
+    return {*std::move(renamed)};
   string_view factor = ConstantFactor(gold);
   if (!factor.empty() && (factor[0] == 'C' || factor[0] == 'c')) {
-    if (auto renamed = With(prediction, ConstantFactor(prediction), factor)) return renamed;
+    if (auto renamed = With(prediction, ConstantFactor(prediction), factor)) return {*std::move(renamed)};
   }
-  return WithParameter(gold, prediction);
+  if (auto renamed = WithParameter(gold, prediction)) return {*std::move(renamed)};
+  return {};
 }
 
 }  // namespace sluice::math

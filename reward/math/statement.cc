@@ -1,6 +1,7 @@
 #include "reward/math/statement.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -95,6 +96,45 @@ Expression WithIdentity(const Expression& e, int n) {
   return out;
 }
 
+// Of a square matrix that is small enough to be multiplied out.
+bool IsDeterminant(const Expression& e) {
+  constexpr int kMostRows = 4;
+  return e.kind == Kind::kFunction && e.name == "det" && e.args.size() == 1 &&
+         e.args[0].kind == Kind::kMatrix && e.args[0].columns <= kMostRows &&
+         e.args[0].args.size() == static_cast<size_t>(e.args[0].columns * e.args[0].columns);
+}
+
+bool HasDeterminant(const Expression& e) {
+  return IsDeterminant(e) || std::any_of(e.args.begin(), e.args.end(), HasDeterminant);
+}
+
+// Along the first of the rows that are left: `columns` are those that are left of the `n`.
+Expression DeterminantOf(const std::vector<Expression>& cells, size_t n, std::vector<size_t> columns) {
+  const size_t row = n - columns.size();
+  if (columns.size() == 1) return cells[row * n + columns[0]];
+  std::vector<Expression> terms;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    std::vector<size_t> rest = columns;
+    rest.erase(rest.begin() + static_cast<long>(i));
+    Expression term =
+        NodeOf(Kind::kProduct, cells[row * n + columns[i]], DeterminantOf(cells, n, std::move(rest)));
+    terms.push_back(i % 2 == 0 ? std::move(term) : Negated(std::move(term)));
+  }
+  return ListOf(Kind::kSum, std::move(terms));
+}
+
+// The letters of "ACD", several choices: capitals up to J in order of the alphabet; else none.
+std::vector<Expression> ChoicesOf(const Expression& e) {
+  std::vector<Expression> letters;
+  if (e.kind != Kind::kSymbol || e.name.size() < 2) return letters;
+  for (size_t i = 0; i < e.name.size(); ++i) {
+    const char c = e.name[i];
+    if (c < 'A' || c > 'J' || (i > 0 && c <= e.name[i - 1])) return {};
+    letters.push_back(SymbolOf(e.name.substr(i, 1)));
+  }
+  return letters;
+}
+
 class Comparer {
  public:
   Comparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
@@ -131,11 +171,15 @@ class Comparer {
       return {same ? Answer::kEqual : Answer::kDifferent, "infinity"};
     }
     if (Contains(g, Kind::kPlusMinus) || Contains(p, Kind::kPlusMinus)) return Of(Spread(g), Spread(p));
+    if (HasDeterminant(g) || HasDeterminant(p)) return Determinants(g, p);
     if (Contains(g, Kind::kMatrix) || Contains(p, Kind::kMatrix)) return Matrices(g, p);
     if (g.kind == Kind::kFunction && g.name == "cases") {
       if (p.kind != Kind::kFunction || p.name != "cases") return Different("cases");
       return Ordered(g.args, p.args, "cases");
     }
+    const bool logical = (IsCall(g, "and") && IsCall(p, "and")) || (IsCall(g, "or") && IsCall(p, "or"));
+    if (logical) return Unordered(g.args, p.args, false, "logic");
+    if (IsCall(g, "not") && IsCall(p, "not")) return Ordered(g.args, p.args, "logic");
     if (IsCall(g, "mod") && IsCall(p, "mod")) {
       if (Of(g.args[1], p.args[1]).answer != Answer::kEqual) return Different("modulus");
     }
@@ -144,6 +188,11 @@ class Comparer {
     if (decision.answer != Answer::kEqual) {
       ValueDecision whole = CompareAtIntegers(g, p, options_, work_);
       if (whole.answer != Answer::kUndecided) return whole;
+    }
+    if (decision.answer != Answer::kEqual && !options_.strict) {
+      std::optional<Expression> a = PointOfUnitVectors(g, 3);
+      std::optional<Expression> b = a ? PointOfUnitVectors(p, 3) : std::nullopt;
+      if (b) return Ordered(a->args, b->args, "vector");
     }
     bool alike = g.kind == p.kind && g.name == p.name && g.args.size() == p.args.size() && !g.args.empty();
     if (decision.answer != Answer::kUndecided || !HasNoValue(g) || !alike) return decision;
@@ -250,6 +299,11 @@ class Comparer {
     bool tuple_g = g.kind == Kind::kTuple, tuple_p = p.kind == Kind::kTuple;
     bool lenient = !options_.strict;
     if (set_g && set_p) return Members(g, p);
+    if (lenient && (list_g || list_p)) {
+      const std::vector<Expression> letters = ChoicesOf(list_g ? p : g);  // "AC" and "A, C"
+      if (!letters.empty())
+        return Unordered(list_g ? g.args : letters, list_g ? letters : p.args, false, "choices");
+    }
     if (in_set_ > 0 && set_g != set_p) return Different("set");
     if (lenient && ((set_g && list_p) || (list_g && set_p))) return Members(g, p);
     if (list_g && list_p) {
@@ -260,6 +314,30 @@ class Comparer {
     if (lenient && HoldsOneValue(g)) return Of(g.args[0], p);
     if (lenient && HoldsOneValue(p)) return Of(g, p.args[0]);
     return Different(IsScalar(g) ? "several values where one was asked for" : "kind");
+  }
+
+  ValueDecision Determinants(const Expression& g, const Expression& p) {
+    std::optional<Expression> a = Expanded(g), b = a ? Expanded(p) : std::nullopt;
+    if (!b) return {Answer::kUndecided, absl::StrCat("past the limit of ", work_.limit())};
+    return Scalars(*a, *b);
+  }
+
+  // With its determinants multiplied out; nothing past the limit of work.
+  std::optional<Expression> Expanded(const Expression& e) {
+    Expression out = e;
+    for (Expression& arg : out.args) {
+      std::optional<Expression> expanded = Expanded(arg);
+      if (!expanded) return std::nullopt;
+      arg = *std::move(expanded);
+    }
+    if (!IsDeterminant(out)) return out;
+    const Expression& matrix = out.args[0];
+    if (HasDeterminant(matrix) || !work_.Spend(static_cast<int64_t>(100 * matrix.args.size())))
+      return std::nullopt;
+    std::vector<size_t> columns(static_cast<size_t>(matrix.columns));
+    std::iota(columns.begin(), columns.end(), size_t{0});
+    const size_t n = columns.size();
+    return DeterminantOf(matrix.args, n, std::move(columns));
   }
 
   // Within sets the brackets around one value count: {1, {2}} is not {1, 2}.

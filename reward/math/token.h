@@ -30,7 +30,7 @@ enum class TokenKind : uint8_t {
   kMinus,
   kPlusMinus,
   kMinusPlus,
-  kTimes,
+  kTimes,  // text is "cross" for the sign that vectors have too
   kDivide,
   kPower,        // ^ or **
   kSubscript,    // _
@@ -92,6 +92,7 @@ enum class TokenKind : uint8_t {
   kTag,            // \label, \tag, \hspace: its braces are left out
   kBegin,
   kEndCommand,
+  kBold,        // \mathbf
   kBlackboard,  // \mathbb
 };
 
@@ -99,6 +100,7 @@ struct Token {
   TokenKind kind = TokenKind::kEnd;
   bool space_before = false;  // a blank or the edge of a \text stands before it
   bool in_text = false;       // within \text{...} or the like
+  bool bold = false;          // within \mathbf{...} or the like
   bool spelled = false;       // a word or symbol spelled by a command: text is not source[begin, end)
   absl::string_view text;     // the letters or digits, or the canonical name
   uint32_t begin = 0, end = 0;

@@ -1,5 +1,7 @@
 #include "reward/math/unit_vectors.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,9 +14,12 @@ namespace {
 // 0, 1 or 2 for i, j or k, with hats or without; nothing for all else.
 std::optional<size_t> AxisOf(const Expression& e, bool* vectors) {
   if (e.kind != Kind::kSymbol) return std::nullopt;
-  static constexpr const char* kNames[][2] = {{"i", "hat(i)"}, {"j", "hat(j)"}, {"k", "hat(k)"}};
+  static constexpr const char* kNames[][4] = {{"i", "hat(i)", "hat(imath)", "vec(i)"},
+                                              {"j", "hat(j)", "hat(jmath)", "vec(j)"},
+                                              {"k", "hat(k)", "hat(k)", "vec(k)"}};
   for (size_t axis = 0; axis < 3; ++axis) {
-    bool hat = e.name == kNames[axis][1];
+    bool hat =
+        std::find(std::begin(kNames[axis]) + 1, std::end(kNames[axis]), e.name) != std::end(kNames[axis]);
     if (!hat && e.name != kNames[axis][0]) continue;
     *vectors = *vectors || hat || axis > 0;
     return axis;

@@ -181,6 +181,7 @@ constexpr RoleEntry kRoles[] = {
     {"finite", WordRole::kWord},
     {"five", WordRole::kWord},
     {"for", WordRole::kClause},
+    {"forall", WordRole::kClause},
     {"four", WordRole::kWord},
     {"friday", WordRole::kDate},
     {"from", WordRole::kClause},
