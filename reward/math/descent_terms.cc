@@ -9,6 +9,15 @@ namespace sluice::math {
 
 using absl::string_view;
 
+namespace {
+
+// A point or a column.
+bool IsCoordinates(const Expression& e) {
+  return e.kind == Kind::kTuple || (e.kind == Kind::kMatrix && e.columns == 1);
+}
+
+}  // namespace
+
 bool Descent::Sum(Expression* out) {
   Level level(*this);
   if (!level.ok) return false;
@@ -132,13 +141,13 @@ bool Descent::TermTail(std::vector<Expression>& factors) {
 
 // The factor behind a sign; between vectors "\times" is no "\cdot".
 bool Descent::Times(std::vector<Expression>& factors) {
-  const bool cross = Is(TokenKind::kTimes) && Peek().text == "cross" && index_ > 0 &&
-                     IsVector(index_ - 1, false) && IsVector(index_ + 1, true);
+  const bool sign = Is(TokenKind::kTimes) && Peek().text == "cross";
+  const bool marked = sign && index_ > 0 && IsVector(index_ - 1, false) && IsVector(index_ + 1, true);
   Consume(TokenKind::kTimes);
   bool literal = Is(TokenKind::kNumber) && !Peek().has_point && !Peek().has_exponent;
   Expression factor;
   if (!SignedFactor(&factor)) return false;
-  if (cross) {
+  if (marked || (sign && IsCoordinates(factors.back()) && IsCoordinates(factor))) {
     factors.back() = CrossProduct(std::move(factors.back()), std::move(factor));
     return true;
   }

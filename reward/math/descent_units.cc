@@ -142,7 +142,7 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
     bool half_day = (token.text == "a" || token.text == "p") && Peek(1).kind == TokenKind::kPeriod;
     if (half_day) return true;
     bool candidate =
-        !FindUnit(token.text).empty() && token.space_before && IsNumerical(factors.back()) && EndsAsUnit();
+        !UnitAt(0).unit.empty() && token.space_before && IsNumerical(factors.back()) && EndsAsUnit();
     return candidate && (any_unit_ || Flipped(kUnitLetter));
   }
   if (StartsPrefixedUnit(factors)) return true;
@@ -193,7 +193,9 @@ bool Descent::UnitPhrase(std::string* unit) {
     if (group && Consume(TokenKind::kRightParen)) group = false;
     bool each = IsWord("a") && !unit->empty() && !FindUnit(Peek(1).text).empty();  // "meters a week"
     bool below = Is(TokenKind::kDivide) || IsWord("per") || each;
-    bool times = Is(TokenKind::kTimes);
+    const bool hyphen = Is(TokenKind::kMinus) && Peek().in_text && !Peek().space_before &&
+                        !Peek(1).space_before && IsKnownUnit(*unit) && !UnitAt(1).unit.empty();  // "N-m"
+    bool times = Is(TokenKind::kTimes) || hyphen;
     if (below || times) {
       bool opens = !group && Is(TokenKind::kDivide) && Peek(1).kind == TokenKind::kLeftParen &&
                    !UnitAt(2).unit.empty();
@@ -287,6 +289,9 @@ bool Descent::UnitFraction(std::string* unit) {
     if (part > 0) *unit += '/';
     std::string name;
     if (!Is(TokenKind::kLetters) || !UnitPhrase(&name) || !Consume(TokenKind::kRightBrace)) return Fail();
+    if (part > 0) {  // all of "mol K" is below the line
+      std::replace(name.begin(), name.end(), '*', '/');
+    }
     *unit += name;
   }
   return true;

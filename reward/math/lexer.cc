@@ -124,6 +124,9 @@ class Lexer {
         space_ = true;
         i_ += bytes;
         return;
+      case TokenKind::kPrime:
+        if (sign->value == 2) Emit(TokenKind::kPrime, {}, 0);
+        return Emit(TokenKind::kPrime, {}, bytes);
       case TokenKind::kSuperDigits:
       case TokenKind::kSubDigits:
         return SmallDigits(sign->kind);

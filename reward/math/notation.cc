@@ -523,6 +523,7 @@ constexpr Character kCharacters[] = {
     {0x2029, TokenKind::kSpace, "", 0},
     {0x202F, TokenKind::kThinSpace, "", 0},
     {0x2032, TokenKind::kPrime, "", 0},
+    {0x2033, TokenKind::kPrime, "", 2},
     {0x2044, TokenKind::kDivide, "", 0},
     {0x205F, TokenKind::kSpace, "", 0},
     {0x2060, TokenKind::kSkip, "", 0},

@@ -11,7 +11,7 @@ namespace sluice::math {
 struct Sign {
   TokenKind kind = TokenKind::kOther;
   absl::string_view text;  // of what has a name
-  int value = 0;           // of kVulgar, kSuperDigits, kSubDigits
+  int value = 0;           // of kVulgar, kSuperDigits, kSubDigits; 2 of a double prime
 };
 
 // A LaTeX command without its backslash: letters ("frac") or one other character ("{").

@@ -53,9 +53,12 @@ size_t SkipGroups(string_view s, size_t i, bool join_thousands, Token* token) {
 // Behind the first digits of "1,00,000": groups of two digits and a last one of three, where one begins with
 // a zero, as no item of a list does. Returns the end, or `i` where it is none.
 size_t SkipLakhs(string_view s, size_t i) {
+  constexpr int kMostGroups = 8;
   size_t k = i;
   bool zero = false;
-  while (At(s, k) == ',' && IsDigit(At(s, k + 1)) && IsDigit(At(s, k + 2)) && At(s, k + 3) == ',') {
+  for (int groups = 0; groups < kMostGroups && At(s, k) == ',' && IsDigit(At(s, k + 1)) &&
+                       IsDigit(At(s, k + 2)) && At(s, k + 3) == ',';
+       ++groups) {
     zero = zero || s[k + 1] == '0';
     k += 3;
   }

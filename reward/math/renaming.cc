@@ -136,25 +136,18 @@ bool IsFamilyConstant(const Expression& e, bool indexed) {
   return !indexed && e.kind == Kind::kSymbol && e.name.size() == 1 && e.name[0] >= 'A' && e.name[0] <= 'D';
 }
 
-// The constant of one term, "C_1" or "C_2 e^x"; `indexed`: with an index only.
-string_view ConstantOfTerm(const Expression& term, bool indexed) {
-  if (IsFamilyConstant(term, indexed)) return term.name;
-  if (term.kind != Kind::kProduct) return {};
-  auto constant = std::find_if(term.args.begin(), term.args.end(),
-                               [&](const Expression& e) { return IsFamilyConstant(e, indexed); });
-  return constant == term.args.end() ? string_view() : string_view(constant->name);
+void CollectFamilyConstants(const Expression& e, bool indexed, std::vector<string_view>& out) {
+  if (IsFamilyConstant(e, indexed)) out.push_back(e.name);
+  for (const Expression& arg : e.args) CollectFamilyConstants(arg, indexed, out);
 }
 
-// The constants of a sum of solutions, each in a term of its own and nowhere else, in order; else none.
+// The constants of a family of solutions, in order, `indexed` ones only or single letters too; none where one
+// stands in it twice.
 std::vector<string_view> FamilyConstants(const Expression& whole, bool indexed) {
-  const Expression& sum = BodyOf(whole);
   std::vector<string_view> constants;
-  if (sum.kind != Kind::kSum || !HasTranscendental(sum)) return constants;
-  for (const Expression& term : sum.args) {
-    string_view constant = ConstantOfTerm(term, indexed);
-    if (constant.empty()) continue;
+  if (HasTranscendental(BodyOf(whole))) CollectFamilyConstants(BodyOf(whole), indexed, constants);
+  for (string_view constant : constants) {
     if (Count(whole, constant) != 1) return {};
-    constants.push_back(constant);
   }
   return constants;
 }

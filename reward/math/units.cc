@@ -278,8 +278,9 @@ struct Prefix {
 constexpr Prefix kPrefixes[] = {{"p", "pico", -12}, {"n", "nano", -9},  {"u", "micro", -6},
                                 {"m", "milli", -3}, {"c", "centi", -2}, {"d", "deci", -1},
                                 {"k", "kilo", 3},   {"M", "mega", 6},   {"G", "giga", 9}};
-constexpr string_view kPrefixedSymbols[] = {"A", "C", "F",   "Hz", "J", "K", "L",   "N",   "Pa", "T",
-                                            "V", "W", "cal", "eV", "g", "m", "mol", "ohm", "s"};
+constexpr string_view kPrefixedSymbols[] = {"A",   "Bq", "C",  "F", "Gy",  "H",   "Hz", "J", "K",
+                                            "L",   "N",  "Pa", "S", "Sv",  "T",   "V",  "W", "Wb",
+                                            "cal", "eV", "g",  "m", "mol", "ohm", "s"};
 constexpr string_view kPrefixedWords[] = {
     "amp",     "ampere", "amperes", "amps",    "calorie", "calories", "coulomb", "coulombs", "farad",
     "farads",  "gram",   "gramme",  "grammes", "grams",   "hertz",    "joule",   "joules",   "kelvin",
@@ -303,6 +304,16 @@ PrefixedEntries AllPrefixed() {
   for (const Prefix& prefix : kPrefixes) {
     for (string_view symbol : kPrefixedSymbols) add(absl::StrCat(prefix.symbol, symbol), prefix, symbol);
     for (string_view word : kPrefixedWords) add(absl::StrCat(prefix.word, word), prefix, Find(word));
+  }
+  for (string_view ohms : {"ohm", "ohms"}) {  // of two vowels one is left
+    entries.emplace(absl::StrCat("kil", ohms), entries.at("kohm"));
+    entries.emplace(absl::StrCat("meg", ohms), entries.at("Mohm"));
+  }
+  for (string_view prefix : {"k", "M", "G", "T"}) {  // of 1000 or of 1024, so that they do not convert
+    for (string_view base : {"B", "b"}) {
+      const std::string symbol = absl::StrCat(prefix, base);
+      entries.emplace(symbol, PrefixedEntry{symbol, {}});
+    }
   }
   return entries;
 }
@@ -331,7 +342,7 @@ string_view FindPrefixedUnit(string_view word) {
 
 std::optional<PrefixedUnit> SplitPrefix(string_view unit) {
   const PrefixedEntry* entry = FindPrefixed(unit);
-  if (entry == nullptr) return std::nullopt;
+  if (entry == nullptr || entry->parts.base.empty()) return std::nullopt;
   return entry->parts;
 }
 

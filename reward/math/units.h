@@ -16,7 +16,7 @@ absl::string_view FindUnit(absl::string_view word);
 // for all else and for what FindUnit knows. Symbols are looked up as written: "mW" is not "MW".
 absl::string_view FindPrefixedUnit(absl::string_view word);
 
-// Of what FindPrefixedUnit gives, "mA": the unit behind the prefix and the power of ten.
+// Of what FindPrefixedUnit gives, "mA": the unit behind the prefix and the power of ten; none of "MB".
 struct PrefixedUnit {
   absl::string_view base;
   int exponent = 0;

@@ -78,7 +78,8 @@ bool StripEnds(string_view& s) {
 
   if (absl::EndsWith(s, "\\")) s.remove_suffix(1);
   if (absl::EndsWith(s, ".") && !absl::EndsWith(s, "..")) s.remove_suffix(1);
-  for (string_view stop : {"\xE3\x80\x82", "\\.", "\\qquad", "\\quad", "~", "\\,"}) {
+  // "/-" stands behind rupees.
+  for (string_view stop : {"\xE3\x80\x82", "\\.", "\\qquad", "\\quad", "~", "\\,", "/-"}) {
     if (absl::EndsWith(s, stop)) s.remove_suffix(stop.size());
   }
   StripPictures(s);
