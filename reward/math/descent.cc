@@ -215,8 +215,17 @@ void Descent::SkipFillers() {
   while (true) {
     bool word = Is(TokenKind::kLetters) && RoleOf(Peek().text) == WordRole::kFiller;
     if (!word && !Is(TokenKind::kEqual) && !Is(TokenKind::kApproximately)) return;
+    if (StartsNegation()) return;
     Advance();
   }
+}
+
+// "\sim p", not "\sim 5".
+bool Descent::StartsNegation() const {
+  const Token& next = Peek(1);
+  bool letter = next.kind == TokenKind::kLetters && next.text.size() == 1 && !next.in_text;
+  return Is(TokenKind::kApproximately) && Peek().text == "not" &&
+         (letter || next.kind == TokenKind::kLeftParen);
 }
 
 bool Descent::ConsumeRelation(Relation* relation) {

@@ -70,6 +70,7 @@ class Descent {
   bool Items(std::vector<Expression>* items, Joints* joints);
   bool ConsumeJoint(Joints* joints);
   void SkipFillers();
+  bool StartsNegation() const;
   void SkipRemark();
   void SkipForAll();
   bool JoinLogical(std::vector<Expression>* items, const Joints& joints);

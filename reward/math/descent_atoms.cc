@@ -63,6 +63,13 @@ bool Descent::PrimarySign(Expression* out) {
   }
   if (kind == TokenKind::kEnvironmentBegin) return Environment(out);
   if (kind == TokenKind::kAccent) return Accent(out);
+  if (StartsNegation()) {
+    Advance();
+    Expression statement;
+    if (!Factor(&statement)) return false;
+    *out = Applied("not", std::move(statement));
+    return true;
+  }
   if (kind == TokenKind::kLeftBrace) return Group(out, true);
   if (kind == TokenKind::kRightBracket) {  // "]2, 5["
     Advance();

@@ -171,6 +171,7 @@ bool Descent::IsVector(size_t at, bool forward) const {
     const TokenKind kind = token.kind;
     if (kind == paren || kind == brace) ++open;
     if ((kind == paren_end || kind == brace_end) && --open < 0) break;
+    if (token.bold && kind == TokenKind::kNumber) return false;  // a formula that is set off
     const bool bar = kind == TokenKind::kBar || kind == TokenKind::kDoubleBar;
     if (bar && seen > 0 && open == 0) break;
     if (bar || kind == TokenKind::kFunction) return false;

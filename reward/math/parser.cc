@@ -1,5 +1,6 @@
 #include "reward/math/parser.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -222,8 +223,31 @@ class Reader {
     return absl::OkStatus();
   }
 
+  // "p \to (q \lor r)", a statement as a whole.
+  static bool IsImplication(TokenSpan tokens) {
+    return std::all_of(tokens.begin(), tokens.end(), [](const Token& token) {
+      switch (token.kind) {
+        case TokenKind::kLetters:
+          return token.text.size() == 1;
+        case TokenKind::kFunction:
+          return token.text == "not";
+        case TokenKind::kArrow:
+        case TokenKind::kApproximately:
+        case TokenKind::kAnd:
+        case TokenKind::kOr:
+        case TokenKind::kLeftParen:
+        case TokenKind::kRightParen:
+        case TokenKind::kEnd:
+          return true;
+        default:
+          return false;
+      }
+    });
+  }
+
   // What the last arrow leads to.
   absl::Status AfterArrow(TokenSpan tokens) {
+    if (IsImplication(tokens)) return absl::OkStatus();
     size_t last = 0;
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (tokens[i].kind == TokenKind::kArrow) last = i + 1;

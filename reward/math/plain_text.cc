@@ -32,9 +32,8 @@ Expression TextOf(absl::Span<const Token> tokens, string_view source) {
     bool number_before = last == TokenKind::kNumber && token.kind == TokenKind::kLetters;  // "2:45pm"
     bool apart = (token.space_before || number_before) && IsWordLike(last) && IsWordLike(token.kind);
     if (apart) text += ' ';
-    text += absl::AsciiStrToLower(token.spelled && !token.text.empty()
-                                      ? token.text
-                                      : source.substr(token.begin, token.end - token.begin));
+    const bool named = (token.spelled || token.kind == TokenKind::kArrow) && !token.text.empty();
+    text += absl::AsciiStrToLower(named ? token.text : source.substr(token.begin, token.end - token.begin));
     last = token.kind;
   }
   string_view bare = text;

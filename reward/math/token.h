@@ -48,7 +48,7 @@ enum class TokenKind : uint8_t {
   kGreaterEqual,
   kIn,
   kNotIn,
-  kApproximately,
+  kApproximately,  // text is "not" for the sign that negates statements too
   kCongruent,
   kComma,
   kSemicolon,
@@ -78,7 +78,7 @@ enum class TokenKind : uint8_t {
   kRowEnd,            // \\ in an environment
   kEnvironmentBegin,  // text is the name
   kEnvironmentEnd,
-  kArrow,  // \to, \Rightarrow
+  kArrow,  // \to, \Rightarrow: text is "->" for those to the right
   kAnd,    // \land
   kOr,     // \lor
   kPeriod,

@@ -305,6 +305,13 @@ PrefixedEntries AllPrefixed() {
     for (string_view symbol : kPrefixedSymbols) add(absl::StrCat(prefix.symbol, symbol), prefix, symbol);
     for (string_view word : kPrefixedWords) add(absl::StrCat(prefix.word, word), prefix, Find(word));
   }
+  static constexpr struct {
+    string_view joined, unit;
+  } kProducts[] = {{"Ah", "A*h"},   {"MWh", "MW*h"}, {"Nm", "N*m"},  {"Wh", "W*h"},
+                   {"kNm", "kN*m"}, {"kWh", "kW*h"}, {"mAh", "mA*h"}};
+  for (const auto& product : kProducts) {
+    entries.emplace(product.joined, PrefixedEntry{std::string(product.unit), {}});
+  }
   for (string_view ohms : {"ohm", "ohms"}) {  // of two vowels one is left
     entries.emplace(absl::StrCat("kil", ohms), entries.at("kohm"));
     entries.emplace(absl::StrCat("meg", ohms), entries.at("Mohm"));
