@@ -231,6 +231,7 @@ bool CoordinatorImpl::CommitWrites(const std::vector<StoreWrite>& writes) {
 
 void CoordinatorImpl::Flush() {
   if (run_ == nullptr) return;
+  if (IsTerminal(run_->row().view.state)) WatchStalls();  // a job that ended waits for nothing
   const std::vector<StoreWrite> writes = run_->TakeWrites();
   if (!writes.empty()) {
     if (!CommitWrites(writes)) return;

@@ -19,7 +19,8 @@ void CoordinatorImpl::WatchStalls(const std::string& store_error) {
   if (run_number_ != stalls_run_) {
     stalls_.Reset();
     stalls_run_ = run_number_;
-  } else if (store_error.empty() && now - stalls_looked_ < std::min(kInterval, options_.stall / 4)) {
+  } else if (store_error.empty() && !IsTerminal(run_->row().view.state) &&
+             now - stalls_looked_ < std::min(kInterval, options_.stall / 4)) {
     return;
   }
   stalls_looked_ = now;
