@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "reward/math/claimless.h"
 #include "reward/math/number_lexer.h"
 #include "reward/math/stance.h"
+#include "reward/math/units.h"
 
 namespace sluice::math {
 namespace {
@@ -59,12 +61,38 @@ const Claim* CountOf(TextPieces sentence, const std::vector<Claim>& claims, cons
   return counts ? &count : nullptr;
 }
 
+bool IsUnitInWords(string_view word) {
+  return word.size() > 2 && !(FindUnit(word).empty() && FindPrefixedUnit(word).empty());
+}
+
+// The known unit, or the half of the day, that stands behind a number: " minutes", " m/s", " p.m.".
+string_view UnitBehind(string_view rest) {
+  size_t i = 0;
+  while (i < rest.size() && rest[i] == ' ') ++i;
+  const size_t begin = i;
+  while (i < rest.size() && (absl::ascii_isalpha(rest[i]) || rest[i] == '/')) ++i;
+  const string_view word = rest.substr(begin, i - begin);
+  if (word.size() == 1 && (word == "a" || word == "p" || word == "A" || word == "P")) {
+    const string_view half = rest.substr(begin, 4);
+    return absl::EqualsIgnoreCase(half.substr(1), ".m.") ? rest.substr(0, begin + 4) : string_view();
+  }
+  const size_t slash = word.find('/');
+  const bool unit =
+      slash == string_view::npos
+          ? word == "am" || word == "pm" || word == "AM" || word == "PM" || IsUnitInWords(word)
+          : !FindUnit(word.substr(0, slash)).empty() && !FindUnit(word.substr(slash + 1)).empty();
+  return unit ? rest.substr(0, i) : string_view();
+}
+
 Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
   Conclusion out;
   const TextPiece& piece = pieces[claim.first];
   out.text = std::string(claim.whole_span ? text.substr(claim.begin, claim.end - claim.begin) : piece.text);
   if (claim.negative) out.text = absl::StrCat("-", out.text);
   bool bare = !claim.whole_span;
+  if (bare && !piece.formula && !out.text.empty() && absl::ascii_isdigit(out.text.back())) {
+    absl::StrAppend(&out.text, UnitBehind(text.substr(claim.end)));
+  }
   out.offset = bare ? static_cast<size_t>(piece.text.data() - text.data()) : claim.begin;
   out.end = claim.end;
   out.formula = bare && piece.formula;

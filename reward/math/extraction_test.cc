@@ -220,7 +220,7 @@ TEST(ExtractAnswerTest, KeepsAlternatives) {
 TEST(ExtractAnswerTest, TakesWhatASentenceIsAbout) {
   const Row rows[] = {
       {"So Tom has 8 apples left after eating 3.", "8", R::kLastNumber},
-      {"The 5 workers finish in 8 hours.", "8", R::kLastNumber},
+      {"The 5 workers finish in 8 hours.", "8 hours", R::kLastNumber},
       {"So 8 of the 12 students passed.", "8", R::kLastNumber},
       {"So $n=8$ works, while $n=7$ does not.", "n=8", R::kLastFormula},
       {"The solutions are $x=2$ and $x=3$.", "$x=2$ and $x=3$", R::kLastNumber},
