@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -54,9 +55,11 @@ Span WithoutBraces(string_view text, size_t begin, size_t i) {
 size_t FirstOfLastCommands(string_view text) {
   size_t first = text.size();
   int count = 0;
-  for (size_t at = text.size(); at > 0 && count < kMaxCommands;) {
-    --at;
-    if (text[at] != '\\' || CommandLength(text, at) == 0) continue;
+  for (size_t at = text.size(); count < kMaxCommands;) {
+    const void* found = at == 0 ? nullptr : memrchr(text.data(), '\\', at);
+    if (found == nullptr) break;
+    at = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+    if (CommandLength(text, at) == 0) continue;
     first = at;
     ++count;
   }
