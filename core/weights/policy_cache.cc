@@ -49,8 +49,7 @@ absl::Status PolicyCache::Keep(const FetchedPolicy& policy) {
   while (keep.size() >= kVersions) keep.erase(keep.begin());
   keep.insert(manifest.version);
   SLUICE_RETURN_IF_ERROR(store_->Prune(manifest.job, keep));
-  return store_->Publish(manifest.job, manifest.version, manifest.parent, policy.tensors, policy.files)
-      .status();
+  return store_->Adopt(manifest, policy.tensors, policy.files).status();
 }
 
 absl::Status PolicyCache::RemoveOtherJobs(const JobId& job) {

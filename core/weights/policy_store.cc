@@ -125,6 +125,19 @@ absl::StatusOr<PolicyRef> PolicyStore::Publish(const JobId& job, PolicyVersion v
   SLUICE_RETURN_IF_ERROR(CheckVersion(job, version));
   absl::MutexLock lock(&writer_mu_);
   SLUICE_ASSIGN_OR_RETURN(const std::string manifest, BuildManifest(job, version, parent, tensors, files));
+  return Write(job, version, manifest, tensors, files);
+}
+
+absl::StatusOr<PolicyRef> PolicyStore::Adopt(const Manifest& manifest, const TensorMap& tensors,
+                                             const ModelFiles& files) {
+  SLUICE_RETURN_IF_ERROR(CheckVersion(manifest.job, manifest.version));
+  absl::MutexLock lock(&writer_mu_);
+  return Write(manifest.job, manifest.version, SerializeManifest(manifest), tensors, files);
+}
+
+absl::StatusOr<PolicyRef> PolicyStore::Write(const JobId& job, PolicyVersion version,
+                                             const std::string& manifest, const TensorMap& tensors,
+                                             const ModelFiles& files) {
   const PolicyRef ref = {job, version, ManifestHash(manifest), root_};
   const absl::StatusOr<PolicyRef> existing = Lookup(job, version);
   if (existing.ok()) {

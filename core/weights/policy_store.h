@@ -53,6 +53,9 @@ class PolicyStore final : public WeightChannel {
   // FAILED_PRECONDITION when the model's files differ from those of the job's other versions.
   absl::StatusOr<PolicyRef> Publish(const JobId& job, PolicyVersion version, PolicyVersion parent,
                                     const TensorMap& tensors, const ModelFiles& files);
+  // The same for what was checked against its manifest already, as FetchPolicy does: it is not hashed again.
+  absl::StatusOr<PolicyRef> Adopt(const Manifest& manifest, const TensorMap& tensors,
+                                  const ModelFiles& files);
   // NOT_FOUND: no such version (any more).
   absl::StatusOr<PolicyRef> Lookup(const JobId& job, PolicyVersion version) const;
   // Rising; empty for an unknown job.
@@ -97,6 +100,9 @@ class PolicyStore final : public WeightChannel {
 
   std::string JobFolder(const JobId& job) const;
   std::string VersionFolder(const JobId& job, PolicyVersion version) const;
+  absl::StatusOr<PolicyRef> Write(const JobId& job, PolicyVersion version, const std::string& manifest,
+                                  const TensorMap& tensors, const ModelFiles& files)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mu_);
   absl::Status WriteVersion(const JobId& job, PolicyVersion version, const TensorMap& tensors,
                             const std::string& manifest);
   absl::Status WriteModelFiles(const JobId& job, const ModelFiles& files);

@@ -84,7 +84,7 @@ std::optional<Conclusion> Otherwise(string_view text, TextPieces pieces) {
 }
 
 // The value that an alternative names: "or 9", "Another possibility is 9".
-std::optional<Conclusion> AlternativeIn(string_view text, TextPieces pieces, Asked asked) {
+std::optional<Conclusion> AlternativeIn(TextPieces pieces) {
   size_t i = 0;
   while (i < pieces.size() && pieces[i].kind != PieceKind::kWord && pieces[i].kind != PieceKind::kValue) ++i;
   if (!IsWord(pieces, i)) return std::nullopt;
@@ -140,7 +140,7 @@ Aftermath AftermathOf(string_view behind, Asked asked, string_view answer) {
   const size_t skipped = Closers(behind);
   const string_view text = behind.substr(skipped);
   const std::vector<TextPiece> pieces = PiecesOf(text, asked);
-  auto other = AlternativeIn(text, pieces, asked);
+  auto other = AlternativeIn(pieces);
   if (!other) other = Otherwise(text, pieces);
   if (other) {
     out.standing = Standing::kHasAlternative;

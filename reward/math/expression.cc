@@ -181,4 +181,19 @@ std::string ToText(const Reading& reading) {
   return out;
 }
 
+Relation Reversed(Relation relation) {
+  switch (relation) {
+    case Relation::kLess:
+      return Relation::kGreater;
+    case Relation::kLessEqual:
+      return Relation::kGreaterEqual;
+    case Relation::kGreater:
+      return Relation::kLess;
+    case Relation::kGreaterEqual:
+      return Relation::kLessEqual;
+    default:
+      return relation;
+  }
+}
+
 }  // namespace sluice::math

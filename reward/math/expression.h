@@ -48,6 +48,8 @@ enum class Relation {
   kApproximately,
   kNotIn
 };
+// Of the sides exchanged: ">" for "<".
+Relation Reversed(Relation relation);
 
 struct Expression {
   Kind kind = Kind::kText;

@@ -197,7 +197,7 @@ class RealSetBuilder {
     }
     if (IsInfinite(left) || IsInfinite(right)) return AllReals();
     if (IsModulus(left)) return Modulus(left.args[0], relation, right, variable);
-    if (IsModulus(right)) return Modulus(right.args[0], Turned(relation), left, variable);
+    if (IsModulus(right)) return Modulus(right.args[0], Reversed(relation), left, variable);
     // slope * x + offset  relation  0
     Ring ring(work_);
     std::optional<Fraction> a = NormalForm(left, ring), b = a ? NormalForm(right, ring) : std::nullopt;
@@ -225,21 +225,6 @@ class RealSetBuilder {
     return e.kind == Kind::kFunction && e.name == "abs" && e.args.size() == 1 && !IsClosedConstant(e);
   }
 
-  static Relation Turned(Relation relation) {
-    switch (relation) {
-      case Relation::kLess:
-        return Relation::kGreater;
-      case Relation::kLessEqual:
-        return Relation::kGreaterEqual;
-      case Relation::kGreater:
-        return Relation::kLess;
-      case Relation::kGreaterEqual:
-        return Relation::kLessEqual;
-      default:
-        return relation;
-    }
-  }
-
   // |inner|  relation  bound, for a bound that is not negative.
   Maybe Modulus(const Expression& inner, Relation relation, const Expression& bound,
                 const std::string& variable) {
@@ -247,7 +232,7 @@ class RealSetBuilder {
     RealSign sign = SignOf(bound, options_.max_precision_bits, work_);
     if (sign != RealSign::kPositive && sign != RealSign::kZero) return std::nullopt;
     Maybe above = Single(inner, relation, bound, variable),
-          below = Single(inner, Turned(relation), Negated(bound), variable);
+          below = Single(inner, Reversed(relation), Negated(bound), variable);
     if (!above || !below) return std::nullopt;
     bool both =
         relation == Relation::kLess || relation == Relation::kLessEqual || relation == Relation::kNotEqual;

@@ -23,21 +23,6 @@ bool IsPlainSymbol(const Expression& e) {
   return e.kind == Kind::kSymbol && !IsClosedConstant(e) && !IsInfinite(e);
 }
 
-Relation Reversed(Relation relation) {
-  switch (relation) {
-    case Relation::kLess:
-      return Relation::kGreater;
-    case Relation::kLessEqual:
-      return Relation::kGreaterEqual;
-    case Relation::kGreater:
-      return Relation::kLess;
-    case Relation::kGreaterEqual:
-      return Relation::kLessEqual;
-    default:
-      return relation;
-  }
-}
-
 // "c x" for a number c that is not zero.
 bool IsMultipleOfSymbol(const Expression& e) {
   if (IsPlainSymbol(e)) return true;
