@@ -22,6 +22,7 @@ from kill_sweep import check_store, recoveries, table
 
 SECONDS_PER_KILL = (0.2, 2.5)
 STEPS_PER_KILL = 15
+STEPS_WITHOUT_KILL = 8  # then one comes however soon it is: on a fast machine too the last comes before the job's end
 PATIENCE, PATIENCE_PER_STEP = 180, 0.3  # seconds without a kill until all jobs have ended; a hang is a failure
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 CLIENT_JOB = dict(SMALL_JOB, **{"stop.steps": 1, "warm_start.steps": 1})
@@ -93,10 +94,18 @@ class Client:
                 time.sleep(0.2)
 
 
-def job_states(fleet):
+def listed_jobs(fleet):
     listed = fleet.run("jobs", "--json")
-    jobs = json.loads(listed.stdout).get("jobs", []) if listed.returncode == 0 and listed.stdout.strip() else []
-    return {job["job"]: job["state"] for job in jobs}
+    return json.loads(listed.stdout).get("jobs", []) if listed.returncode == 0 and listed.stdout.strip() else []
+
+
+def job_states(fleet):
+    return {job["job"]: job["state"] for job in listed_jobs(fleet)}
+
+
+def job_step(fleet, name):
+    """0 while nobody answers."""
+    return next((int(job.get("step", 0)) for job in listed_jobs(fleet) if job["job"] == name), 0)
 
 
 def await_jobs(fleet, names, deadline):
@@ -108,10 +117,19 @@ def await_jobs(fleet, names, deadline):
     fleet.problems.append(f"not all jobs have ended: {job_states(fleet)}")
 
 
-def kill_at_random(fleet, kills, seed):
-    draw = random.Random(seed)
+def wait_for_next_kill(fleet, job, seconds, step):
+    """Until the time has passed or the job went far enough from `step`; says where it is."""
+    until, now = time.monotonic() + seconds, step
+    while time.monotonic() < until and now < step + STEPS_WITHOUT_KILL:
+        time.sleep(0.05)
+        now = max(now, job_step(fleet, job))
+    return now
+
+
+def kill_at_random(fleet, job, kills, seed):
+    draw, step = random.Random(seed), 0
     while len(fleet.deaths) < kills and not fleet.problems:
-        time.sleep(draw.uniform(*SECONDS_PER_KILL))
+        step = wait_for_next_kill(fleet, job, draw.uniform(*SECONDS_PER_KILL), step)
         running = sorted(fleet.pids().items())
         name, pid = draw.choice(running)
         try:
@@ -132,7 +150,7 @@ def run(binaries, folder, kills, seed):
         options = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         job = json.loads(fleet.run("submit", job_file, *options).stdout)["job"]
         client = Client(fleet, job_file, seed) if kills else None
-        kill_at_random(fleet, kills, seed)
+        kill_at_random(fleet, job, kills, seed)
         if kills and job_states(fleet).get(job) in ENDED:
             fleet.problems.append("the long job was over before the last kill: give it more steps for each")
         deadline = time.monotonic() + PATIENCE + PATIENCE_PER_STEP * STEPS
