@@ -1,0 +1,204 @@
+// The calls that the coordinator makes: effects of the running job's scheduler become calls to workers, whose
+// answers come back to the actor's thread.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/coordinator_impl.h"
+#include "core/base/fail_point.h"
+#include "core/base/status.h"
+
+namespace sluice {
+namespace {
+
+// Only what is trained on is handed over: of a group with fewer than two rewards nothing.
+Group RewardedOnly(Group group) {
+  std::erase_if(group.samples, [](const ScoredSample& sample) { return !sample.verdict.HasReward(); });
+  if (group.samples.size() < 2) group.samples.clear();
+  return group;
+}
+
+absl::Status AddGroups(Trainer& trainer, Store& store, const JobId& job, PolicyVersion version,
+                       const std::vector<Draw>& draws) {
+  for (Draw draw : draws) {
+    SLUICE_ASSIGN_OR_RETURN(Group group, store.LoadGroup(job, draw));
+    SLUICE_RETURN_IF_ERROR(trainer.AddGroup(job, version, RewardedOnly(std::move(group))));
+    SLUICE_FAIL_POINT("coordinator.group_handed_over");
+  }
+  return absl::OkStatus();
+}
+
+// What the worker itself sampled of a completion that is finished.
+int64_t NewTokens(const RolloutRequest& request, const Trajectory& trajectory) {
+  if (trajectory.finish_reason == FinishReason::kUnspecified) return 0;
+  auto tokens = static_cast<int64_t>(trajectory.tokens.size());
+  for (const Trajectory& begun : request.begun) {
+    if (begun.key.index == trajectory.key.index) tokens -= static_cast<int64_t>(begun.tokens.size());
+  }
+  return tokens;
+}
+
+// One call to the learner, with all that it needs.
+struct LearnerCall {
+  StartLearner start;
+  JobId job;
+  JobSpec spec;
+  std::vector<SupervisedExample> examples;
+  std::shared_ptr<Trainer> trainer;
+  std::shared_ptr<Store> store;
+};
+
+struct LearnerAnswer {
+  LearnerDone done;
+  std::map<std::string, double> metrics;
+};
+
+absl::Status ExpectRecorded(const LearnerCall& call, PolicyVersion version, LearnerAnswer& answer) {
+  SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, call.store->LoadBatch(call.job, version));
+  if (batch && batch->committed) answer.done.expected_hash = batch->manifest_hash;
+  return absl::OkStatus();
+}
+
+absl::Status RunStep(const LearnerCall& call, const std::vector<Draw>& draws, LearnerAnswer& answer) {
+  SLUICE_ASSIGN_OR_RETURN(StepResult result, call.trainer->Step(call.job, call.start.number, draws));
+  SLUICE_FAIL_POINT("coordinator.step_answered");
+  answer.done.policy = std::move(result.policy);
+  answer.done.checkpointed = result.checkpointed;
+  answer.metrics = std::move(result.metrics.values);
+  return absl::OkStatus();
+}
+
+absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
+  switch (call.start.op) {
+    case LearnerOp::kOpen: {
+      SLUICE_ASSIGN_OR_RETURN(answer.done.state, call.trainer->Open(call.job, call.spec));
+      SLUICE_FAIL_POINT("coordinator.learner_opened");
+      return ExpectRecorded(call, answer.done.state.version, answer);
+    }
+    case LearnerOp::kSupervise: {
+      SLUICE_ASSIGN_OR_RETURN(StepMetrics metrics,
+                              call.trainer->Supervise(call.job, call.start.number, call.examples));
+      answer.metrics = std::move(metrics.values);
+      return absl::OkStatus();
+    }
+    case LearnerOp::kPublishFirst: {
+      SLUICE_ASSIGN_OR_RETURN(answer.done.policy, call.trainer->PublishFirst(call.job));
+      SLUICE_FAIL_POINT("coordinator.first_published");
+      return ExpectRecorded(call, 0, answer);
+    }
+    case LearnerOp::kAddGroups:
+      return AddGroups(*call.trainer, *call.store, call.job, call.start.number, call.start.draws);
+    case LearnerOp::kStep:
+      return RunStep(call, call.start.draws, answer);
+    case LearnerOp::kRedo: {
+      SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch,
+                              call.store->LoadBatch(call.job, call.start.number));
+      if (!batch)
+        return absl::DataLossError(
+            absl::StrCat("the batch of step ", call.start.number, " is not in the store"));
+      SLUICE_RETURN_IF_ERROR(
+          AddGroups(*call.trainer, *call.store, call.job, call.start.number, batch->draws));
+      SLUICE_RETURN_IF_ERROR(RunStep(call, batch->draws, answer));
+      answer.done.expected_hash = batch->manifest_hash;
+      return absl::OkStatus();
+    }
+    case LearnerOp::kCheckpoint:
+      return call.trainer->Checkpoint(call.job).status();
+  }
+  return absl::InternalError("an unknown call to the learner");
+}
+
+}  // namespace
+
+void CoordinatorImpl::Start(const CancelGenerate& a) {
+  auto it = cancels_.find(a.attempt);
+  if (it == cancels_.end()) return;
+  it->second.Cancel();
+  cancels_.erase(it);
+}
+
+// Answers come back as work for this thread; those of an earlier run are dropped there. The calls own what
+// they use except `this`, which only the posted work touches.
+void CoordinatorImpl::Start(const StartGenerate& a) {
+  auto member = fleet_.Find(a.worker);
+  if (!member.ok() || member->rollout == nullptr) return;  // its end is reported by the attempt's deadline
+  const CancelToken cancel;
+  cancels_.emplace(a.attempt, cancel);
+  RolloutRequest request = run_->RequestFor(a);
+  SLUICE_FAIL_POINT("coordinator.generate_starting");
+  generate_pool_.Run([this, inbox = inbox_, port = member->rollout, request = std::move(request), cancel,
+                      number = run_number_, attempt = a.attempt, name = a.worker, epoch = member->epoch] {
+    const absl::Status status = port->Generate(request, cancel, [&](Trajectory trajectory) {
+      const int64_t tokens = NewTokens(request, trajectory);
+      auto shared =
+          std::make_shared<Trajectory>(std::move(trajectory));  // std::function wants what it holds copyable
+      inbox->PostData([this, shared, tokens, number, attempt, name, epoch] {
+        if (Fenced(name, epoch)) return;
+        fleet_.CountTokens(name, tokens);
+        if (run_ != nullptr && run_number_ == number) {
+          run_->HandleSample(options_.clock->Now(), attempt, std::move(*shared), tokens);
+        }
+      });
+    });
+    inbox->PostData([this, status, number, attempt] {
+      if (run_ == nullptr || run_number_ != number) return;
+      cancels_.erase(attempt);
+      run_->Handle({options_.clock->Now(), GenerateEnded{attempt, status}});
+    });
+  });
+}
+
+void CoordinatorImpl::Start(const StartScore& a) {
+  auto member = fleet_.Find(a.worker);
+  if (!member.ok() || member->reward == nullptr) return;
+  control_pool_.Run([this, inbox = inbox_, port = member->reward, items = run_->ItemsFor(a),
+                     spec = run_->row().view.spec.reward, deadline = a.deadline, number = run_number_,
+                     call = a.call, name = a.worker, epoch = member->epoch] {
+    auto verdicts =
+        std::make_shared<absl::StatusOr<std::vector<Verdict>>>(port->Score(spec, items, deadline));
+    SLUICE_FAIL_POINT("coordinator.verdicts_arrived");
+    inbox->PostData([this, verdicts, number, call, name, epoch] {
+      if (run_ == nullptr || run_number_ != number || Fenced(name, epoch)) return;
+      run_->HandleVerdicts(options_.clock->Now(), call, verdicts->status(),
+                           verdicts->ok() ? **std::move(verdicts) : std::vector<Verdict>());
+    });
+  });
+}
+
+void CoordinatorImpl::Start(const StartLoad& a) {
+  auto member = fleet_.Find(a.worker);
+  if (!member.ok() || member->rollout == nullptr) return;
+  PolicyRef policy = a.policy;
+  if (const auto giver = fleet_.Find(a.source); giver.ok()) policy.source = giver->address;
+  control_pool_.Run([this, inbox = inbox_, port = member->rollout, a, policy = std::move(policy),
+                     mode = run_->row().view.spec.staleness.on_new_version, number = run_number_] {
+    SLUICE_FAIL_POINT("coordinator.version_announcing");
+    const absl::Status status = port->LoadPolicy(policy, mode, a.deadline);
+    SLUICE_FAIL_POINT("coordinator.version_announced");
+    inbox->PostData([this, a, status, number] {
+      if (run_ == nullptr || run_number_ != number) return;
+      run_->Handle({options_.clock->Now(), PolicyLoaded{a.worker, a.epoch, a.policy.version, status}});
+    });
+  });
+}
+
+void CoordinatorImpl::Start(const StartLearner& a) {
+  auto member = fleet_.Find(a.worker);
+  LearnerCall call{a, run_->row().view.job, run_->row().view.spec, {}, nullptr, store_};
+  if (a.op == LearnerOp::kSupervise) call.examples = run_->ExamplesFor(a.number);
+  if (member.ok()) call.trainer = member->learner;
+  SLUICE_FAIL_POINT("coordinator.learner_call_starting");
+  ++learner_calls_;
+  control_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run_number_] {
+    auto answer = std::make_shared<LearnerAnswer>();
+    answer->done.call = call.start.call;
+    answer->done.status =
+        call.trainer == nullptr ? absl::UnavailableError("the learner left") : RunLearnerCall(call, *answer);
+    inbox->PostData([this, answer, number] {
+      --learner_calls_;
+      if (run_ == nullptr || run_number_ != number) return;
+      run_->HandleLearner(options_.clock->Now(), std::move(answer->done), std::move(answer->metrics));
+    });
+  });
+}
+
+}  // namespace sluice
