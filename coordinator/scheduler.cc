@@ -56,7 +56,7 @@ void SchedulerStep::On(const RolloutUp& e) {
       it != s_.rollout.end() && it->second.alive && it->second.epoch >= e.epoch)
     return;
   LoseWorker(s_.rollout, e.name);
-  s_.rollout[e.name] = WorkerState{.epoch = e.epoch, .alive = true};
+  s_.rollout[e.name] = WorkerState{.epoch = e.epoch, .alive = true, .slots = e.slots};
 }
 
 void SchedulerStep::On(const RewardUp& e) {

@@ -57,7 +57,8 @@ struct JobPlan {
   int32_t max_attempts = 3;
   absl::Duration generate_timeout = absl::Seconds(300), score_timeout = absl::Seconds(60);
   absl::Duration load_timeout = absl::Seconds(300);
-  // Limits of what is under way at once.
+  // Limits of what is under way at once; the first two are of rollout workers that are called, whose every
+  // attempt takes a thread.
   int32_t groups_per_worker = 64, groups_in_flight = 192, score_calls_per_worker = 2,
           items_per_score_call = 512;
 };
@@ -114,6 +115,7 @@ struct WorkerState {
   bool only_learner = false;                 // loads from there next: a worker could not give it the policy
   bool gives = true;                         // policies to others
   int32_t in_flight = 0;                     // attempts or score calls
+  int32_t slots = 0;  // attempts that it takes at once over its stream; 0: it is called
   absl::Time load_deadline;
   absl::Time not_before = absl::InfinitePast();
   absl::Duration backoff;
@@ -180,6 +182,7 @@ struct TickEvent {};
 struct RolloutUp {
   std::string name;
   uint64_t epoch = 0;
+  int32_t slots = 0;  // groups that it takes at once over its stream; 0: it has none and is called
 };
 struct RewardUp {
   std::string name;

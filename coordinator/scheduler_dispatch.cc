@@ -36,13 +36,16 @@ int64_t SchedulerStep::Outstanding() const {
 }
 
 std::string SchedulerStep::PickRollout(const VersionRange& versions) const {
-  if (static_cast<int64_t>(s_.attempts.size()) >= s_.plan.groups_in_flight) return "";
+  int32_t called = 0;  // attempts that take a thread each
+  for (const auto& [name, worker] : s_.rollout) called += worker.slots == 0 ? worker.in_flight : 0;
+  const bool may_call = called < s_.plan.groups_in_flight;
   const std::pair<const std::string, WorkerState>* best = nullptr;
   for (const auto& entry : s_.rollout) {
     const WorkerState& worker = entry.second;
     if (!worker.alive || worker.version == kNoPolicyVersion || now_ < worker.not_before) continue;
     if (worker.version < versions.min || worker.version > versions.max) continue;
-    if (worker.in_flight >= s_.plan.groups_per_worker) continue;
+    if (worker.slots == 0 && !may_call) continue;
+    if (worker.in_flight >= (worker.slots > 0 ? worker.slots : s_.plan.groups_per_worker)) continue;
     if (best == nullptr || worker.in_flight < best->second.in_flight) best = &entry;
   }
   return best == nullptr ? "" : best->first;

@@ -522,6 +522,22 @@ TEST_F(SchedulerTest, DoesNotCloseOverMoreStragglersThanLaterBatchesHavePlacesFo
   EXPECT_TRUE(All<DropGroup>().empty());
 }
 
+// Each attempt at a worker that is called takes a thread; one over a worker's stream takes none.
+TEST_F(SchedulerTest, GivesAStreamedWorkerAsManyGroupsAsItTakes) {
+  s_.plan.groups_per_step = 50;
+  s_.plan.groups_in_flight = 5;
+  s_.plan.groups_per_worker = 3;
+  Begin();
+  Send(RolloutUp{"r1", 5});
+  Send(RolloutUp{"streamed", 6, 20});
+  LoadAll();
+  std::map<std::string, int> groups;
+  for (const StartGenerate& start : All<StartGenerate>()) ++groups[start.worker];
+  EXPECT_EQ(groups["streamed"], 20);
+  EXPECT_EQ(groups["r0"], 3);
+  EXPECT_EQ(groups["r1"], 2);
+}
+
 TEST_F(SchedulerTest, AsksAgainForALoadThatIsNeverAnswered) {
   Begin();
   Send(RolloutUp{"r1", 7});
