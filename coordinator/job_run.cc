@@ -292,12 +292,17 @@ StepRecordView JobRun::RecordOf(absl::Time now, const CommitVersion& a) {
   record.time = now;
   record.metrics = learner_metrics_;
   std::vector<GroupSummary> groups;
+  std::vector<int64_t> staleness;
   double tokens = 0;
   for (Draw draw : a.draws) {
     groups.push_back(summaries_[draw]);
     tokens += static_cast<double>(groups.back().tokens);
+    staleness.push_back(StalenessOf(groups.back(), a.policy.version - 1));
     summaries_.erase(draw);
   }
+  reports_.push_back([staleness](CoordinatorMetrics* metrics) {
+    if (metrics != nullptr) metrics->Staleness(staleness);
+  });
   const int64_t filtered = std::exchange(filtered_, 0);
   for (const auto& [name, value] : SummariseBatch(groups, a.policy.version - 1, filtered)) {
     record.metrics[name] = value;

@@ -66,6 +66,7 @@ struct CoordinatorMetrics::Series {
   std::map<std::string, prometheus::Gauge*> by_metric;  // step metric -> gauge
   std::map<std::string, prometheus::Histogram*> phases;
   std::map<std::string, prometheus::Gauge*> ledger, queues;
+  prometheus::Histogram* staleness = nullptr;
   prometheus::Gauge* version = nullptr;
   prometheus::Gauge* last_step = nullptr;
   prometheus::Counter* steps = nullptr;
@@ -133,6 +134,11 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
         {{"phase", phase}},
         prometheus::Histogram::BucketBoundaries{0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000});
   }
+  s.staleness = &prometheus::BuildHistogram()
+                     .Name("sluice_group_staleness_versions")
+                     .Help("Groups trained on by their staleness: versions since the oldest of their tokens.")
+                     .Register(registry)
+                     .Add({}, prometheus::Histogram::BucketBoundaries{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64});
   s.version = MakeGauge(registry, "sluice_policy_version", "Last committed version of the running job.");
   s.last_step =
       MakeGauge(registry, "sluice_last_step_timestamp_seconds", "When the last step was committed.");
@@ -182,6 +188,10 @@ void CoordinatorMetrics::Step(const StepRecordView& record) {
   s.compared->Increment(std::max(0.0, value("exact_compared")));
   s.difference->Set(value("exact_max_difference"));
   s.last_step->Set(absl::ToDoubleSeconds(record.time - absl::UnixEpoch()));
+}
+
+void CoordinatorMetrics::Staleness(const std::vector<int64_t>& groups) {
+  for (int64_t staleness : groups) series_->staleness->Observe(static_cast<double>(staleness));
 }
 
 void CoordinatorMetrics::Totals(const Ledger& ledger, const std::map<std::string, int64_t>& queues,

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "coordinator/job_view.h"
@@ -34,6 +35,8 @@ class CoordinatorMetrics {
  public:
   explicit CoordinatorMetrics(prometheus::Registry& registry);
   void Step(const StepRecordView& record);
+  // Of each group of a step, versions.
+  void Staleness(const std::vector<int64_t>& groups);
   void Totals(const Ledger& ledger, const std::map<std::string, int64_t>& queues, PolicyVersion version);
   void LeaseExpired();
   // Tokens of completions that another worker went on with, and of those that were begun anew or given up.

@@ -28,6 +28,10 @@ GroupSummary SummariseGroup(const Group& group) {
   return out;
 }
 
+int64_t StalenessOf(const GroupSummary& group, PolicyVersion version_before) {
+  return group.oldest == kNoPolicyVersion ? 0 : version_before - group.oldest;
+}
+
 std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
                                              PolicyVersion version_before, int64_t filtered) {
   std::map<std::string, double> out;
@@ -48,7 +52,7 @@ std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& gr
     completions += static_cast<double>(group.completions);
     tokens += static_cast<double>(group.tokens);
     ties += group.tied;
-    const int64_t age = group.oldest == kNoPolicyVersion ? 0 : version_before - group.oldest;
+    const int64_t age = StalenessOf(group, version_before);
     stalest = std::max(stalest, age);
     staleness += static_cast<double>(age);
   }

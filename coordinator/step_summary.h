@@ -21,6 +21,9 @@ struct GroupSummary {
 };
 GroupSummary SummariseGroup(const Group& group);
 
+// Versions between the oldest that the group was sampled at and the one before its step; 0 without samples.
+int64_t StalenessOf(const GroupSummary& group, PolicyVersion version_before);
+
 // reward, reward_std, reward_<component>, completion_tokens, staleness_max, staleness_mean, group_ties;
 // staleness is counted from `version_before`, the version before the step. group_ties is the share among the
 // groups and `filtered` more, which were complete and dropped because they tie.
