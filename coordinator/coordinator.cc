@@ -30,6 +30,11 @@ JobId NewJobId(const std::string& name) {
   return absl::StrCat(slug, "-", absl::StrFormat("%06x", random() & 0xffffff));
 }
 
+// Null: it is not there.
+std::shared_ptr<Trainer> LearnerPortOf(const absl::StatusOr<FleetWorker>& member) {
+  return member.ok() && member->alive ? member->learner : nullptr;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(CoordinatorOptions options) {
@@ -60,8 +65,7 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<Sto
       metrics_(options_.registry == nullptr ? nullptr
                                             : std::make_unique<CoordinatorMetrics>(*options_.registry)),
       generate_pool_(kGenerateThreads),
-      control_pool_(kControlThreads),
-      stalls_(options_.stall) {
+      control_pool_(kControlThreads) {
   for (JobRow& row : rows) {
     views_.Publish(row.view);
     if (IsTerminal(row.view.state)) continue;
@@ -74,23 +78,35 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<Sto
 CoordinatorImpl::~CoordinatorImpl() { Shutdown(); }
 
 void CoordinatorImpl::Drain(absl::Time deadline) {
-  auto job = std::make_shared<JobId>();  // shared with the actor, which may come to it late
-  const absl::Status asked = OnActor([this, job] {
+  struct Unsaved {
+    JobId job;
+    std::string learner;
+    absl::Notification done;
+  };
+  auto unsaved = std::make_shared<std::vector<std::unique_ptr<Unsaved>>>();  // shared with calls left behind
+  const absl::Status asked = OnActor([this, unsaved] {
     draining_ = true;
-    const bool unsaved = run_ != nullptr && run_->state().checkpointed < run_->state().version;
-    if (unsaved) *job = run_->row().view.job;
+    for (const auto& [number, run] : runs_) {
+      const SchedulerState& state = run->job->state();
+      if (state.checkpointed >= state.version) continue;
+      unsaved->push_back(std::make_unique<Unsaved>());
+      unsaved->back()->job = run->name();
+      unsaved->back()->learner = state.learner.name;
+    }
     return absl::OkStatus();
   });
-  const auto learner = fleet_.Learner();
-  if (!asked.ok() || job->empty() || !learner.ok()) return;
-  auto done = std::make_shared<absl::Notification>();  // shared with the call, which may be left behind
-  control_pool_.Run([port = learner->learner, job = *job, done] {
-    const absl::Status made = port->Checkpoint(job).status();
-    LogInfo("last_checkpoint", {{"job", job}, {"status", made.ToString()}});
-    done->Notify();
-  });
-  if (!done->WaitForNotificationWithTimeout(deadline - absl::Now())) {
-    LogWarning("no_last_checkpoint", {{"job", *job}, {"waited_for", learner->name}});
+  if (!asked.ok()) return;
+  for (const auto& one : *unsaved) {
+    control_pool_.Run([port = LearnerPortOf(fleet_.Find(one->learner)), unsaved, &one = *one] {
+      const absl::Status made =
+          port == nullptr ? absl::UnavailableError("the learner left") : port->Checkpoint(one.job).status();
+      LogInfo("last_checkpoint", {{"job", one.job}, {"status", made.ToString()}});
+      one.done.Notify();
+    });
+  }
+  for (const auto& one : *unsaved) {
+    if (one->done.WaitForNotificationWithTimeout(deadline - absl::Now())) continue;
+    LogWarning("no_last_checkpoint", {{"job", one->job}, {"waited_for", one->learner}});
   }
 }
 
@@ -99,10 +115,12 @@ void CoordinatorImpl::Shutdown() {
   views_.Stop();
   if (!actor_.joinable()) return;
   actor_.join();
-  for (const auto& [attempt, cancel] : cancels_) cancel.Cancel();
+  for (const auto& [number, run] : runs_) {
+    for (const auto& [attempt, cancel] : run->cancels) cancel.Cancel();
+  }
   generate_pool_.Stop(absl::Seconds(5));
   control_pool_.Stop(absl::Seconds(5));
-  run_.reset();
+  runs_.clear();
 }
 
 absl::Status CoordinatorImpl::OnActor(std::function<absl::Status()> body) {
@@ -286,10 +304,7 @@ absl::Status CoordinatorImpl::LeaveFleet(const std::string& name, uint64_t epoch
   const auto member = fleet_.Leave(name, epoch);
   if (!member.ok()) return absl::OkStatus();
   LogInfo("worker_left", {{"worker", name}, {"epoch", epoch}});
-  const bool posted = inbox_->PostControl([this, worker = *member] {
-    if (run_ != nullptr)
-      run_->Handle({options_.clock->Now(), WorkerDown{worker.name, worker.epoch, "it stops"}});
-  });
+  const bool posted = inbox_->PostControl([this, worker = *member] { LoseWorker(worker, "it stops"); });
   return posted ? absl::OkStatus() : absl::UnavailableError("the coordinator is shutting down");
 }
 

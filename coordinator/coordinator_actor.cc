@@ -1,4 +1,4 @@
-// The coordinator's thread: takes events, lets the running job's scheduler step, makes the writes durable,
+// The coordinator's thread: takes events, lets the running jobs' schedulers step, makes the writes durable,
 // then starts the effects.
 #include <algorithm>
 #include <limits>
@@ -37,77 +37,102 @@ void CoordinatorImpl::Tick() {
   for (const FleetWorker& member : fleet_.Expire(now)) {
     LogWarning("lease_expired", {{"worker", member.name}, {"epoch", member.epoch}});
     if (metrics_ != nullptr) metrics_->LeaseExpired();
-    if (run_ != nullptr) run_->Handle({now, WorkerDown{member.name, member.epoch, "its lease ran out"}});
+    LoseWorker(member, "its lease ran out");
   }
   WatchDisk();
-  if (run_ != nullptr) run_->Handle({now, TickEvent{}});
-  WatchStalls();
+  for (const auto& [number, run] : runs_) {
+    run->job->Handle({now, TickEvent{}});
+    WatchStalls(*run);
+  }
 }
 
-void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
-  if (run_ == nullptr) return;
+ActiveRun* CoordinatorImpl::RunOf(uint64_t number) {
+  const auto it = runs_.find(number);
+  return it == runs_.end() ? nullptr : it->second.get();
+}
+
+ActiveRun* CoordinatorImpl::RunOfJob(const JobId& job) {
+  for (const auto& [number, run] : runs_) {
+    if (run->name() == job) return run.get();
+  }
+  return nullptr;
+}
+
+void CoordinatorImpl::Deliver(ActiveRun& run, const FleetWorker& member) {
   const absl::Time now = options_.clock->Now();
   switch (member.role) {
     case WorkerRole::kRollout:
-      return run_->Handle({now, RolloutUp{member.name, member.epoch}});
+      return run.job->Handle({now, RolloutUp{member.name, member.epoch}});
     case WorkerRole::kReward:
-      return run_->Handle({now, RewardUp{member.name, member.epoch}});
+      return run.job->Handle({now, RewardUp{member.name, member.epoch}});
     case WorkerRole::kLearner:
-      return run_->Handle({now, LearnerUp{member.name, member.epoch}});
+      return run.job->Handle({now, LearnerUp{member.name, member.epoch}});
   }
+}
+
+void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
+  for (const auto& [number, run] : runs_) Deliver(*run, member);
+}
+
+void CoordinatorImpl::LoseWorker(const FleetWorker& member, const std::string& reason) {
+  const absl::Time now = options_.clock->Now();
+  for (const auto& [number, run] : runs_)
+    run->job->Handle({now, WorkerDown{member.name, member.epoch, reason}});
 }
 
 // The oldest job that can run. One that was paused before it began lets others pass.
 void CoordinatorImpl::ActivateNext() {
-  if (run_ != nullptr || learner_calls_ > 0) return;
+  if (!runs_.empty() || learner_calls_ > 0) return;
   for (const JobId& job : order_) {
     auto it = waiting_.find(job);
     if (it == waiting_.end()) continue;
-    const JobRow& row = it->second;
+    const JobRow row = it->second;
     if (row.paused && row.view.version < 0 && row.view.warm_start_step == 0) continue;
-    auto run =
-        JobRun::Restore(row, *store_, options_.encoder, absl::StrCat(options_.state_dir, "/jobs/", job));
-    if (!run.ok()) {
-      JobRow failed = row;
-      waiting_.erase(it);
-      failed.view.state = JobState::kFailed;
-      failed.view.error = std::string(run.status().message());
-      failed.view.end_time = options_.clock->Now();
-      failed.view.waiting_for.clear();
-      const absl::Status saved = store_->Transact([&](StoreTransaction& tx) -> absl::Status {
-        SLUICE_RETURN_IF_ERROR(tx.CancelInFlight(job, "the job failed"));
-        return tx.UpdateJob(failed);
-      });
-      if (!saved.ok()) LogError("job_not_saved", {{"job", job}, {"error", saved.ToString()}});
-      if (auto ledger = store_->LoadLedger(job); ledger.ok()) failed.view.ledger = *ledger;
-      views_.Publish(failed.view);
-      return;
-    }
-    run_ = *std::move(run);
-    run_->Admit(low_disk_.empty());
-    run_ledger_ = row.view.ledger;
-    if (auto ledger = store_->LoadLedger(job); ledger.ok()) run_ledger_ = *ledger;
-    ++run_number_;
     waiting_.erase(it);
-    LogInfo("job_running", {{"job", job}, {"step", run_->row().view.step}});
+    auto restored =
+        JobRun::Restore(row, *store_, options_.encoder, absl::StrCat(options_.state_dir, "/jobs/", job));
+    if (!restored.ok()) return FailWaiting(row, restored.status());
+    auto run = std::make_unique<ActiveRun>(++last_run_, *std::move(restored), options_.stall);
+    run->job->Admit(low_disk_.empty());
+    run->ledger = row.view.ledger;
+    if (auto ledger = store_->LoadLedger(job); ledger.ok()) run->ledger = *ledger;
+    LogInfo("job_running", {{"job", job}, {"step", row.view.step}});
     SLUICE_FAIL_POINT("coordinator.job_restored");
-    WelcomeFleet();
-    Flush();
+    ActiveRun& active = *(runs_[run->number] = std::move(run));
+    WelcomeFleet(active);
+    FlushRun(active);
     return;
   }
 }
 
-void CoordinatorImpl::WelcomeFleet() {
+// A job that cannot run.
+void CoordinatorImpl::FailWaiting(const JobRow& row, const absl::Status& why) {
+  JobRow failed = row;
+  failed.view.state = JobState::kFailed;
+  failed.view.error = std::string(why.message());
+  failed.view.end_time = options_.clock->Now();
+  failed.view.waiting_for.clear();
+  const absl::Status saved = store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(tx.CancelInFlight(failed.view.job, "the job failed"));
+    return tx.UpdateJob(failed);
+  });
+  if (!saved.ok()) LogError("job_not_saved", {{"job", failed.view.job}, {"error", saved.ToString()}});
+  if (auto ledger = store_->LoadLedger(failed.view.job); ledger.ok()) failed.view.ledger = *ledger;
+  views_.Publish(failed.view);
+  std::erase(order_, failed.view.job);
+}
+
+void CoordinatorImpl::WelcomeFleet(ActiveRun& run) {
   std::vector<FleetWorker> members = fleet_.Members();
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.epoch < b.epoch; });
   for (const FleetWorker& member : members) {
-    if (member.alive) DeliverWorker(member);
+    if (member.alive) Deliver(run, member);
   }
-  run_->Handle({options_.clock->Now(), TickEvent{}});
+  run.job->Handle({options_.clock->Now(), TickEvent{}});
 }
 
 // Tries until the writes are durable: nothing goes on before they are. False when the run cannot go on.
-bool CoordinatorImpl::CommitWrites(const std::vector<StoreWrite>& writes) {
+bool CoordinatorImpl::CommitWrites(ActiveRun& run, const std::vector<StoreWrite>& writes) {
   bool stalled = false;
   while (true) {
     const absl::Status status = store_->Transact([&](StoreTransaction& tx) -> absl::Status {
@@ -119,69 +144,66 @@ bool CoordinatorImpl::CommitWrites(const std::vector<StoreWrite>& writes) {
       return true;
     }
     stalled = true;
-    LogError("store_refuses", {{"job", run_->row().view.job}, {"error", status.ToString()}});
+    LogError("store_refuses", {{"job", run.name()}, {"error", status.ToString()}});
     if (!IsDiskFault(status)) {
-      FailRun(status);
+      FailRun(run, status);
       return false;
     }
-    WatchStalls(std::string(status.message()));
     if (store_metrics_ != nullptr) store_metrics_->Stalled(true);
-    PublishRun(absl::StrCat("the store cannot write: ", status.message(), ". The job goes on when ",
-                            DiskRemedy(status, options_.state_dir)));
+    for (const auto& [number, waits] : runs_) {
+      WatchStalls(*waits, std::string(status.message()));
+      PublishRun(*waits, absl::StrCat("the store cannot write: ", status.message(), ". The job goes on when ",
+                                      DiskRemedy(status, options_.state_dir)));
+    }
     if (inbox_->AwaitStop(kStallRetry)) return false;
   }
 }
 
 void CoordinatorImpl::Flush() {
-  if (run_ == nullptr) return;
-  if (IsTerminal(run_->row().view.state)) WatchStalls();  // a job that ended waits for nothing
-  const std::vector<StoreWrite> writes = run_->TakeWrites();
+  std::vector<uint64_t> numbers;  // a run may end in it
+  for (const auto& [number, run] : runs_) numbers.push_back(number);
+  for (uint64_t number : numbers) FlushRun(*runs_.at(number));
+  PublishServed();
+}
+
+void CoordinatorImpl::FlushRun(ActiveRun& run) {
+  JobRun& job = *run.job;
+  if (IsTerminal(job.row().view.state)) WatchStalls(run);  // a job that ended waits for nothing
+  const std::vector<StoreWrite> writes = job.TakeWrites();
   if (!writes.empty()) {
-    if (!CommitWrites(writes)) return;
+    if (!CommitWrites(run, writes)) return;
     SLUICE_FAIL_POINT("coordinator.writes_durable");
-    if (auto ledger = store_->LoadLedger(run_->row().view.job); ledger.ok()) run_ledger_ = *ledger;
+    if (auto ledger = store_->LoadLedger(run.name()); ledger.ok()) run.ledger = *ledger;
   }
-  for (const auto& report : run_->TakeReports()) report(metrics_.get());
-  for (const Action& effect : run_->TakeEffects()) {
-    if (!draining_) std::visit([this](const auto& a) { Start(a); }, effect);
+  for (const auto& report : job.TakeReports()) report(metrics_.get());
+  for (const Action& effect : job.TakeEffects()) {
+    if (!draining_) std::visit([&](const auto& a) { Start(run, a); }, effect);
   }
-  PublishRun("");
-  if (IsTerminal(run_->row().view.state)) FinishRun();
+  PublishRun(run, "");
+  if (IsTerminal(job.row().view.state)) FinishRun(run);
 }
 
-void CoordinatorImpl::FailRun(const absl::Status& why) {
-  JobRow row = run_->row();
-  row.view.state = JobState::kFailed;
-  row.view.error = std::string(why.message());
-  row.view.waiting_for.clear();
-  row.view.end_time = options_.clock->Now();
-  const absl::Status saved = store_->Transact([&](StoreTransaction& tx) -> absl::Status {
-    SLUICE_RETURN_IF_ERROR(tx.CancelInFlight(row.view.job, "the job failed"));
-    return tx.UpdateJob(row);
-  });
-  if (!saved.ok()) LogError("job_not_saved", {{"job", row.view.job}, {"error", saved.ToString()}});
-  if (auto ledger = store_->LoadLedger(row.view.job); ledger.ok()) row.view.ledger = *ledger;
-  views_.Publish(row.view);
-  FinishRun();
+void CoordinatorImpl::FailRun(ActiveRun& run, const absl::Status& why) {
+  const JobRow row = run.job->row();
+  FinishRun(run);
+  FailWaiting(row, why);
 }
 
-void CoordinatorImpl::FinishRun() {
-  stalls_.Reset();
+// Removes the run.
+void CoordinatorImpl::FinishRun(ActiveRun& run) {
+  for (const auto& [attempt, cancel] : run.cancels) cancel.Cancel();
+  std::erase(order_, run.name());
+  runs_.erase(run.number);
   ReportStalls(options_.clock->Now());
-  for (const auto& [attempt, cancel] : cancels_) cancel.Cancel();
-  cancels_.clear();
-  std::erase(order_, run_->row().view.job);
-  run_.reset();
   ahead_.clear();
 }
 
-void CoordinatorImpl::PublishRun(const std::string& stalled) {
-  JobView view = run_->row().view;
+void CoordinatorImpl::PublishRun(ActiveRun& run, const std::string& stalled) {
+  JobView view = run.job->row().view;
   // What is not durable yet is not shown.
   if (auto last = views_.Get(view.job); !stalled.empty() && last.ok()) view = *std::move(last);
-  view.ledger = run_ledger_;
-  if (const auto stall = stalls_.Longest(); stall && stalls_run_ == run_number_)
-    view.stalled = DescribeStall(*stall);
+  view.ledger = run.ledger;
+  if (const auto stall = run.stalls.Longest()) view.stalled = DescribeStall(*stall);
   if (!stalled.empty()) {
     view.state = JobState::kPaused;
     view.error = view.waiting_for = stalled;
@@ -190,17 +212,22 @@ void CoordinatorImpl::PublishRun(const std::string& stalled) {
     view.waiting_for = low_disk_;
   }
   if (metrics_ != nullptr) {
-    auto queues = run_->QueueDepths();
+    auto queues = run.job->QueueDepths();
     queues["events"] = static_cast<int64_t>(inbox_->size());
     metrics_->Totals(view.ledger, queues, view.version);
   }
   std::string ahead = view.job + (view.state == JobState::kPaused ? " (paused)" : "");
   views_.Publish(std::move(view));
   if (std::exchange(ahead_, ahead) != ahead) PublishWaiting();
+}
+
+void CoordinatorImpl::PublishServed() {
   absl::MutexLock lock(&served_mu_);
   served_.clear();
-  for (const auto* workers : {&run_->state().rollout, &run_->state().reward}) {
-    for (const auto& [name, worker] : *workers) served_[name] = {worker.version, worker.in_flight};
+  for (const auto& [number, run] : runs_) {
+    for (const auto* workers : {&run->job->state().rollout, &run->job->state().reward}) {
+      for (const auto& [name, worker] : *workers) served_[name] = {worker.version, worker.in_flight};
+    }
   }
 }
 
@@ -215,12 +242,12 @@ void CoordinatorImpl::PublishWaiting() {
 
 absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) {
   const absl::Time now = options_.clock->Now();
-  if (run_ != nullptr && run_->row().view.job == job) {
+  if (ActiveRun* run = RunOfJob(job)) {
     SLUICE_FAIL_POINT("coordinator.controlling");
-    if (wanted == JobState::kPaused) run_->Handle({now, PauseEvent{}});
-    if (wanted == JobState::kRunning) run_->Handle({now, ResumeEvent{}});
-    if (wanted == JobState::kCancelled) run_->Handle({now, CancelEvent{}});
-    Flush();
+    if (wanted == JobState::kPaused) run->job->Handle({now, PauseEvent{}});
+    if (wanted == JobState::kRunning) run->job->Handle({now, ResumeEvent{}});
+    if (wanted == JobState::kCancelled) run->job->Handle({now, CancelEvent{}});
+    FlushRun(*run);
     SLUICE_FAIL_POINT("coordinator.controlled");
     return absl::OkStatus();
   }

@@ -109,24 +109,24 @@ absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
 
 }  // namespace
 
-void CoordinatorImpl::Start(const CancelGenerate& a) {
-  auto it = cancels_.find(a.attempt);
-  if (it == cancels_.end()) return;
+void CoordinatorImpl::Start(ActiveRun& run, const CancelGenerate& a) {
+  auto it = run.cancels.find(a.attempt);
+  if (it == run.cancels.end()) return;
   it->second.Cancel();
-  cancels_.erase(it);
+  run.cancels.erase(it);
 }
 
 // Answers come back as work for this thread; those of an earlier run are dropped there. The calls own what
 // they use except `this`, which only the posted work touches.
-void CoordinatorImpl::Start(const StartGenerate& a) {
+void CoordinatorImpl::Start(ActiveRun& run, const StartGenerate& a) {
   auto member = fleet_.Find(a.worker);
   if (!member.ok() || member->rollout == nullptr) return;  // its end is reported by the attempt's deadline
   const CancelToken cancel;
-  cancels_.emplace(a.attempt, cancel);
-  RolloutRequest request = run_->RequestFor(a);
+  run.cancels.emplace(a.attempt, cancel);
+  RolloutRequest request = run.job->RequestFor(a);
   SLUICE_FAIL_POINT("coordinator.generate_starting");
   generate_pool_.Run([this, inbox = inbox_, port = member->rollout, request = std::move(request), cancel,
-                      number = run_number_, attempt = a.attempt, name = a.worker, epoch = member->epoch] {
+                      number = run.number, attempt = a.attempt, name = a.worker, epoch = member->epoch] {
     const absl::Status status = port->Generate(request, cancel, [&](Trajectory trajectory) {
       const int64_t tokens = NewTokens(request, trajectory);
       auto shared =
@@ -134,69 +134,73 @@ void CoordinatorImpl::Start(const StartGenerate& a) {
       inbox->PostData([this, shared, tokens, number, attempt, name, epoch] {
         if (Fenced(name, epoch)) return;
         fleet_.CountTokens(name, tokens);
-        if (run_ != nullptr && run_number_ == number) {
-          run_->HandleSample(options_.clock->Now(), attempt, std::move(*shared), tokens);
+        if (ActiveRun* to = RunOf(number)) {
+          to->job->HandleSample(options_.clock->Now(), attempt, std::move(*shared), tokens);
         }
       });
     });
     inbox->PostData([this, status, number, attempt] {
-      if (run_ == nullptr || run_number_ != number) return;
-      cancels_.erase(attempt);
-      run_->Handle({options_.clock->Now(), GenerateEnded{attempt, status}});
+      ActiveRun* to = RunOf(number);
+      if (to == nullptr) return;
+      to->cancels.erase(attempt);
+      to->job->Handle({options_.clock->Now(), GenerateEnded{attempt, status}});
     });
   });
 }
 
-void CoordinatorImpl::Start(const StartScore& a) {
+void CoordinatorImpl::Start(ActiveRun& run, const StartScore& a) {
   auto member = fleet_.Find(a.worker);
   if (!member.ok() || member->reward == nullptr) return;
-  control_pool_.Run([this, inbox = inbox_, port = member->reward, items = run_->ItemsFor(a),
-                     spec = run_->row().view.spec.reward, deadline = a.deadline, number = run_number_,
+  control_pool_.Run([this, inbox = inbox_, port = member->reward, items = run.job->ItemsFor(a),
+                     spec = run.job->row().view.spec.reward, deadline = a.deadline, number = run.number,
                      call = a.call, name = a.worker, epoch = member->epoch] {
     auto verdicts =
         std::make_shared<absl::StatusOr<std::vector<Verdict>>>(port->Score(spec, items, deadline));
     SLUICE_FAIL_POINT("coordinator.verdicts_arrived");
     inbox->PostData([this, verdicts, number, call, name, epoch] {
-      if (run_ == nullptr || run_number_ != number || Fenced(name, epoch)) return;
-      run_->HandleVerdicts(options_.clock->Now(), call, verdicts->status(),
-                           verdicts->ok() ? **std::move(verdicts) : std::vector<Verdict>());
+      ActiveRun* to = RunOf(number);
+      if (to == nullptr || Fenced(name, epoch)) return;
+      to->job->HandleVerdicts(options_.clock->Now(), call, verdicts->status(),
+                              verdicts->ok() ? **std::move(verdicts) : std::vector<Verdict>());
     });
   });
 }
 
-void CoordinatorImpl::Start(const StartLoad& a) {
+void CoordinatorImpl::Start(ActiveRun& run, const StartLoad& a) {
   auto member = fleet_.Find(a.worker);
   if (!member.ok() || member->rollout == nullptr) return;
   PolicyRef policy = a.policy;
   if (const auto giver = fleet_.Find(a.source); giver.ok()) policy.source = giver->address;
   control_pool_.Run([this, inbox = inbox_, port = member->rollout, a, policy = std::move(policy),
-                     mode = run_->row().view.spec.staleness.on_new_version, number = run_number_] {
+                     mode = run.job->row().view.spec.staleness.on_new_version, number = run.number] {
     SLUICE_FAIL_POINT("coordinator.version_announcing");
     const absl::Status status = port->LoadPolicy(policy, mode, a.deadline);
     SLUICE_FAIL_POINT("coordinator.version_announced");
     inbox->PostData([this, a, status, number] {
-      if (run_ == nullptr || run_number_ != number) return;
-      run_->Handle({options_.clock->Now(), PolicyLoaded{a.worker, a.epoch, a.policy.version, status}});
+      if (ActiveRun* to = RunOf(number)) {
+        to->job->Handle({options_.clock->Now(), PolicyLoaded{a.worker, a.epoch, a.policy.version, status}});
+      }
     });
   });
 }
 
-void CoordinatorImpl::Start(const StartLearner& a) {
+void CoordinatorImpl::Start(ActiveRun& run, const StartLearner& a) {
   auto member = fleet_.Find(a.worker);
-  LearnerCall call{a, run_->row().view.job, run_->row().view.spec, {}, nullptr, store_};
-  if (a.op == LearnerOp::kSupervise) call.examples = run_->ExamplesFor(a.number);
+  LearnerCall call{a, run.name(), run.job->row().view.spec, {}, nullptr, store_};
+  if (a.op == LearnerOp::kSupervise) call.examples = run.job->ExamplesFor(a.number);
   if (member.ok()) call.trainer = member->learner;
   SLUICE_FAIL_POINT("coordinator.learner_call_starting");
   ++learner_calls_;
-  control_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run_number_] {
+  control_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run.number] {
     auto answer = std::make_shared<LearnerAnswer>();
     answer->done.call = call.start.call;
     answer->done.status =
         call.trainer == nullptr ? absl::UnavailableError("the learner left") : RunLearnerCall(call, *answer);
     inbox->PostData([this, answer, number] {
       --learner_calls_;
-      if (run_ == nullptr || run_number_ != number) return;
-      run_->HandleLearner(options_.clock->Now(), std::move(answer->done), std::move(answer->metrics));
+      if (ActiveRun* to = RunOf(number)) {
+        to->job->HandleLearner(options_.clock->Now(), std::move(answer->done), std::move(answer->metrics));
+      }
     });
   });
 }

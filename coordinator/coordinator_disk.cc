@@ -30,7 +30,7 @@ void CoordinatorImpl::WatchDisk() {
   low_disk_ = low ? absl::StrCat("room on the disk of ", options_.state_dir, ": ", space->free_bytes,
                                  " bytes are free, nothing new begins below ", least)
                   : "";
-  if (run_ != nullptr) run_->Admit(!low);
+  for (const auto& [number, run] : runs_) run->job->Admit(!low);
   if (store_metrics_ != nullptr) {
     store_metrics_->Free(space->free_bytes);
     store_metrics_->Stalled(low);

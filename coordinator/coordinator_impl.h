@@ -1,4 +1,4 @@
-// The coordinator as one actor: a thread that owns the running job, and pools for the calls it makes. Only
+// The coordinator as one actor: a thread that owns the running jobs, and pools for the calls it makes. Only
 // for coordinator*.cc; others see coordinator.h.
 #pragma once
 
@@ -9,17 +9,15 @@
 #include <thread>
 #include <vector>
 
+#include "coordinator/active_run.h"
 #include "coordinator/call_pool.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/fleet.h"
 #include "coordinator/inbox.h"
-#include "coordinator/job_run.h"
 #include "coordinator/job_views.h"
 #include "coordinator/reporting.h"
-#include "coordinator/stall_detector.h"
 #include "coordinator/store.h"
 #include "coordinator/store_metrics.h"
-#include "core/base/cancellation.h"
 
 namespace sluice {
 
@@ -58,29 +56,37 @@ class CoordinatorImpl final : public Coordinator {
   void Loop();
   void Tick();
   void ActivateNext();
-  void WelcomeFleet();
-  bool CommitWrites(const std::vector<StoreWrite>& writes);
+  void FailWaiting(const JobRow& row, const absl::Status& why);
+  void WelcomeFleet(ActiveRun& run);
+  bool CommitWrites(ActiveRun& run, const std::vector<StoreWrite>& writes);
   void Flush();
-  void FailRun(const absl::Status& why);
-  void FinishRun();
-  void PublishRun(const std::string& stalled);
+  void FlushRun(ActiveRun& run);
+  void FailRun(ActiveRun& run, const absl::Status& why);
+  void FinishRun(ActiveRun& run);
+  void PublishRun(ActiveRun& run, const std::string& stalled);
+  void PublishServed();
   void PublishWaiting();
+  ActiveRun* RunOf(uint64_t number);      // null: it is over
+  ActiveRun* RunOfJob(const JobId& job);  // null: it does not run
+  void Deliver(ActiveRun& run, const FleetWorker& member);
+  void DeliverWorker(const FleetWorker& member);
+  void LoseWorker(const FleetWorker& member, const std::string& reason);
   // The disk (coordinator_disk.cc).
   void WatchDisk();
   JobView WithLongWrite(JobView view) const;
   bool Fenced(const std::string& worker, uint64_t epoch);
   // Looks for waits that are too long (coordinator_stalls.cc). `store_error`: what keeps the store from
   // writing.
-  void WatchStalls(const std::string& store_error = "");
+  void WatchStalls(ActiveRun& run, const std::string& store_error = "");
   void ReportStalls(absl::Time now);
-  void Start(const StartGenerate& a);
-  void Start(const StartScore& a);
-  void Start(const StartLoad& a);
-  void Start(const StartLearner& a);
-  void Start(const CancelGenerate& a);
+  // Calls to workers (coordinator_calls.cc).
+  void Start(ActiveRun& run, const StartGenerate& a);
+  void Start(ActiveRun& run, const StartScore& a);
+  void Start(ActiveRun& run, const StartLoad& a);
+  void Start(ActiveRun& run, const StartLearner& a);
+  void Start(ActiveRun& run, const CancelGenerate& a);
   template <typename StoreAction>
-  void Start(const StoreAction&) {}  // done by the transaction
-  void DeliverWorker(const FleetWorker& member);
+  void Start(ActiveRun&, const StoreAction&) {}  // done by the transaction
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
 
   // Runs `body` on the actor and waits for it, at most ten seconds.
@@ -99,21 +105,16 @@ class CoordinatorImpl final : public Coordinator {
   CallPool generate_pool_, control_pool_;
 
   // Of the actor's thread.
-  std::map<JobId, JobRow> waiting_;  // jobs that have not ended and do not run
-  std::vector<JobId> order_;         // of submission; those in waiting_ and the running one
-  std::unique_ptr<JobRun> run_;
-  std::string ahead_;                        // what the waiting jobs are behind; empty: nothing runs
-  Ledger run_ledger_;                        // of run_, as durable
-  uint64_t run_number_ = 0;                  // tells answers to calls of an earlier run
-  std::map<uint64_t, CancelToken> cancels_;  // of attempts under way
-  int learner_calls_ = 0;                    // under way; the next job starts when there is none
-  absl::Time last_tick_;                     // real time
-  absl::Time next_disk_look_;                // real time
-  std::string low_disk_;                     // why nothing new begins; empty: there is room
-  bool draining_ = false;                    // nothing new is begun
-  StallDetector stalls_;                     // of run_
-  uint64_t stalls_run_ = 0;                  // the run that stalls_ has seen
-  absl::Time stalls_looked_;
+  std::map<JobId, JobRow> waiting_;                      // jobs that have not ended and do not run
+  std::vector<JobId> order_;                             // of submission; those in waiting_ and in runs_
+  std::map<uint64_t, std::unique_ptr<ActiveRun>> runs_;  // by number
+  uint64_t last_run_ = 0;                                // the number given last
+  std::string ahead_;          // what the waiting jobs are behind; empty: nothing runs
+  int learner_calls_ = 0;      // under way; the next job starts when there is none
+  absl::Time last_tick_;       // real time
+  absl::Time next_disk_look_;  // real time
+  std::string low_disk_;       // why nothing new begins; empty: there is room
+  bool draining_ = false;      // nothing new is begun
 
   absl::Mutex served_mu_;
   std::map<std::string, std::pair<PolicyVersion, int32_t>> served_

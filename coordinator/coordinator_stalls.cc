@@ -13,37 +13,34 @@ constexpr absl::Duration kInterval = absl::Seconds(1);  // between looks, at mos
 
 }  // namespace
 
-void CoordinatorImpl::WatchStalls(const std::string& store_error) {
-  if (run_ == nullptr) return;
+void CoordinatorImpl::WatchStalls(ActiveRun& run, const std::string& store_error) {
   const absl::Time now = options_.clock->Now();
-  if (run_number_ != stalls_run_) {
-    stalls_.Reset();
-    stalls_run_ = run_number_;
-  } else if (store_error.empty() && !IsTerminal(run_->row().view.state) &&
-             now - stalls_looked_ < std::min(kInterval, options_.stall / 4)) {
+  JobRun& job = *run.job;
+  if (store_error.empty() && !IsTerminal(job.row().view.state) &&
+      now - run.stalls_looked < std::min(kInterval, options_.stall / 4)) {
     return;
   }
-  stalls_looked_ = now;
-  std::vector<Wait> waits = WaitsOf(run_->state(), run_->row().view.spec.timeout);
+  run.stalls_looked = now;
+  std::vector<Wait> waits = WaitsOf(job.state(), job.row().view.spec.timeout);
   if (!store_error.empty()) {
     waits = {{WaitKind::kStore, "store", absl::StrCat("the store to write (", store_error, ")"),
               options_.state_dir, absl::ZeroDuration()}};
   }
-  const StallDetector::News news = stalls_.Observe(waits, now);
+  const StallDetector::News news = run.stalls.Observe(waits, now);
   for (const Stall& stall : news.begun) {
-    LogWarning("job_stalled", {{"job", run_->row().view.job},
+    LogWarning("job_stalled", {{"job", run.name()},
                                {"waiting_for", WaitKindName(stall.kind)},
                                {"what", stall.what},
                                {"on", stall.on},
                                {"seconds", absl::ToInt64Seconds(now - stall.since)}});
-    run_->AddEvent(now, absl::StrCat("stalled: waits for ", DescribeStall(stall)));
+    job.AddEvent(now, absl::StrCat("stalled: waits for ", DescribeStall(stall)));
   }
   for (const Stall& stall : news.ended) {
-    LogInfo("job_goes_on", {{"job", run_->row().view.job},
+    LogInfo("job_goes_on", {{"job", run.name()},
                             {"waited_for", WaitKindName(stall.kind)},
                             {"seconds", absl::ToInt64Seconds(now - stall.since)}});
-    run_->AddEvent(now, absl::StrCat("no longer stalled, after ", absl::ToInt64Seconds(now - stall.since),
-                                     " s: ", stall.what));
+    job.AddEvent(now, absl::StrCat("no longer stalled, after ", absl::ToInt64Seconds(now - stall.since),
+                                   " s: ", stall.what));
   }
   ReportStalls(now);
 }
@@ -51,8 +48,12 @@ void CoordinatorImpl::WatchStalls(const std::string& store_error) {
 void CoordinatorImpl::ReportStalls(absl::Time now) {
   if (metrics_ == nullptr) return;
   for (int kind = 0; kind < kWaitKinds; ++kind) {
-    const auto& stall = stalls_.OfKind(static_cast<WaitKind>(kind));
-    metrics_->Stall(static_cast<WaitKind>(kind), stall ? now - stall->since : absl::ZeroDuration());
+    absl::Duration longest = absl::ZeroDuration();
+    for (const auto& [number, run] : runs_) {
+      if (const auto& stall = run->stalls.OfKind(static_cast<WaitKind>(kind)))
+        longest = std::max(longest, now - stall->since);
+    }
+    metrics_->Stall(static_cast<WaitKind>(kind), longest);
   }
 }
 

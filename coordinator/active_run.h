@@ -1,0 +1,32 @@
+// A job that runs, with what the coordinator keeps beside it: its calls under way and its stalls. Used by the
+// coordinator's actor thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "coordinator/job_run.h"
+#include "coordinator/stall_detector.h"
+#include "core/base/cancellation.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+struct ActiveRun {
+  ActiveRun(uint64_t its_number, std::unique_ptr<JobRun> its_job, absl::Duration stall)
+      : number(its_number), job(std::move(its_job)), stalls(stall) {}
+
+  const JobId& name() const { return job->row().view.job; }
+
+  const uint64_t number;  // tells answers to calls of an earlier run
+  const std::unique_ptr<JobRun> job;
+  Ledger ledger;                            // as durable
+  std::map<uint64_t, CancelToken> cancels;  // of attempts under way
+  StallDetector stalls;
+  absl::Time stalls_looked = absl::InfinitePast();
+};
+
+}  // namespace sluice
