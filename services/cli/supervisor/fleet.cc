@@ -59,6 +59,10 @@ std::vector<std::string> CommandOf(const FleetMember& member, const StartContext
   };
   add("--stop-seconds", absl::StrCat(StopSecondsOf(member.role, context.stop_seconds)));
   if (member.role != "coordinator") add("--coordinator", context.coordinator);
+  if (member.role == "coordinator") {
+    if (context.keep_samples_bytes) add("--keep-samples-bytes", absl::StrCat(*context.keep_samples_bytes));
+    if (context.keep_free_bytes) add("--keep-free-bytes", absl::StrCat(*context.keep_free_bytes));
+  }
   if (member.role == "rollout" || member.role == "learner") add("--threads", absl::StrCat(context.threads));
   if (member.role == "rollout") add("--device", context.device);
   if (member.role == "rollout" && !context.http_port.empty()) add("--http-port", context.http_port);

@@ -1,6 +1,8 @@
 // Which processes a fleet on one machine has, and how each is started. Pure.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ struct FleetShape {
   std::vector<std::string> scorers = {};  // NAME=HOST:PORT, the other reward services that reward workers ask
   bool allow_weaker_sandbox = false;      // of the reward workers
   double stop_seconds = 30;               // from the order to stop until everything has ended
+  std::optional<uint64_t> keep_samples_bytes, keep_free_bytes;  // of the coordinator; absent: its defaults
   friend bool operator==(const FleetShape&, const FleetShape&) = default;
 };
 
@@ -58,6 +61,7 @@ struct StartContext {
   std::vector<std::string> scorers = {};  // of a reward worker
   bool allow_weaker_sandbox = false;      // of a reward worker
   double stop_seconds = 30;               // of the fleet
+  std::optional<uint64_t> keep_samples_bytes = {}, keep_free_bytes = {};  // of the coordinator
 };
 std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context);
 

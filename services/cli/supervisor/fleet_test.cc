@@ -67,6 +67,16 @@ TEST(FleetTest, GivesALearnerItsRankAndEpoch) {
                             "--threads", "3", "--coordinator", "127.0.0.1:1", "--name", "learner-1"}));
 }
 
+TEST(FleetTest, GivesTheCoordinatorWhatToKeepWhereItIsSaid) {
+  StartContext context = Context();
+  EXPECT_THAT(CommandOf({"coordinator", 0, "coordinator"}, context), Not(Contains("--keep-samples-bytes")));
+  context.keep_samples_bytes = uint64_t{1} << 30;
+  context.keep_free_bytes = 0;
+  EXPECT_THAT(CommandOf({"coordinator", 0, "coordinator"}, context),
+              IsSupersetOf({"--keep-samples-bytes", "1073741824", "--keep-free-bytes", "0"}));
+  EXPECT_THAT(CommandOf({"rollout", 0, "rollout-0"}, context), Not(Contains("--keep-samples-bytes")));
+}
+
 TEST(FleetTest, GivesDeviceAndHttpPortToRolloutWorkersOnly) {
   StartContext context = Context();
   context.device = "cuda";

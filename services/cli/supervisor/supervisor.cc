@@ -218,6 +218,8 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   context.scorers = options_.shape.scorers;
   context.allow_weaker_sandbox = options_.shape.allow_weaker_sandbox;
   context.stop_seconds = options_.shape.stop_seconds;
+  context.keep_samples_bytes = options_.shape.keep_samples_bytes;
+  context.keep_free_bytes = options_.shape.keep_free_bytes;
   if (options_.shape.http) context.http_port = "0";
   context.coordinator = Find("coordinator")->address.grpc;
   context.rendezvous = Find("learner-0") ? Find("learner-0")->address.grpc : "";

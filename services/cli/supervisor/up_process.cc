@@ -61,6 +61,12 @@ absl::Status UpProcess::Spawn() {
   if (shape_.http) argv.push_back("--http");
   for (const std::string& scorer : shape_.scorers) argv.insert(argv.end(), {"--scorer", scorer});
   if (shape_.allow_weaker_sandbox) argv.push_back("--allow-weaker-sandbox");
+  if (shape_.keep_samples_bytes) {
+    argv.insert(argv.end(), {"--keep-samples-bytes", absl::StrCat(*shape_.keep_samples_bytes)});
+  }
+  if (shape_.keep_free_bytes) {
+    argv.insert(argv.end(), {"--keep-free-bytes", absl::StrCat(*shape_.keep_free_bytes)});
+  }
   if (shape_.threads > 0) argv.insert(argv.end(), {"--threads", absl::StrCat(shape_.threads)});
   SLUICE_ASSIGN_OR_RETURN(pid_, cli::Spawn({argv, log(), /*new_session=*/true, die_with_parent_}));
   return absl::OkStatus();
