@@ -41,6 +41,10 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<JobView> Cancel(const JobId& job) override;
   absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                            const std::function<bool(const SampleView&)>& on_sample) override;
+  absl::StatusOr<std::vector<AttemptView>> ListAttempts(const JobId& job, std::optional<Draw> draw,
+                                                        int32_t limit) override;
+  absl::StatusOr<std::vector<QuarantineView>> ListQuarantine(const JobId& job, int32_t limit) override;
+  absl::StatusOr<int64_t> ReleaseQuarantine(const JobId& job, const std::vector<uint64_t>& rows) override;
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
   absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
                                        const std::string& path) override;

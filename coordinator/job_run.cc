@@ -81,6 +81,7 @@ JobRun::JobRun(JobRow row, PromptSet prompts, const std::string& log_folder)
 void JobRun::Handle(const Event& event) {
   if (last_commit_ == absl::Time()) last_commit_ = event.now;
   now_ = event.now;
+  if (!state_.plan.deterministic) quarantine_.Foresee(order_, state_);
   for (const Action& action : Step(state_, event)) {
     std::visit([&](const auto& a) { Apply(event.now, a); }, action);
   }
@@ -261,10 +262,23 @@ void JobRun::Apply(absl::Time, const GroupComplete& a) {
       [job = row_.view.job, group](StoreTransaction& tx) { return tx.CompleteGroup(job, *group); });
 }
 
-void JobRun::Apply(absl::Time, const SettleSample& a) {
+void JobRun::Apply(absl::Time now, const SettleSample& a) {
   writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
     return tx.SettleSample(job, {a.sample.group.draw, a.sample.index}, a.column, a.reason);
   });
+  if (a.column == LedgerColumn::kQuarantined) Quarantine(now, a);
+}
+
+void JobRun::Quarantine(absl::Time now, const SettleSample& a) {
+  QuarantineView view;
+  view.sample = {a.sample.group.draw, a.sample.index};
+  const size_t row = order_.At(a.sample.group.draw);
+  view.prompt_row = static_cast<int64_t>(row);
+  view.prompt_uid = prompts_.training[row].uid;
+  view.reason = a.reason;
+  view.time = now;
+  quarantine_.Add(row);
+  writes_.push_back([job = row_.view.job, view](StoreTransaction& tx) { return tx.Quarantine(job, view); });
 }
 
 void JobRun::Apply(absl::Time, const DropGroup& a) {

@@ -14,6 +14,7 @@
 #include "coordinator/attempt_log.h"
 #include "coordinator/progress_table.h"
 #include "coordinator/prompt_encoder.h"
+#include "coordinator/prompt_quarantine.h"
 #include "coordinator/prompt_source.h"
 #include "coordinator/reporting.h"
 #include "coordinator/scheduler.h"
@@ -36,6 +37,8 @@ class JobRun {
 
   // Whether new groups may begin from now on.
   void Admit(bool admit) { state_.admit = admit; }
+  // Prompts of these rows are handed out again; none: all.
+  void ReleasePrompts(const std::vector<uint64_t>& rows) { quarantine_.Release(rows); }
   // Takes the event in. Its writes and effects are added to those that wait to be taken.
   void Handle(const Event& event);
   // With the data that belong to the event.
@@ -74,6 +77,7 @@ class JobRun {
   void CheckBegun(const StartGenerate& a);
   void CountTokens(int64_t resumed, int64_t lost);
   void SaveProgress();
+  void Quarantine(absl::Time now, const SettleSample& a);
   void RefreshRow(absl::Time now);
 
   void Apply(absl::Time now, const IssueGroup& a);
@@ -99,6 +103,7 @@ class JobRun {
   ShuffledOrder order_, warm_order_;
   JobLog log_;
   SamplingParams evaluation_sampling_;
+  PromptQuarantine quarantine_;
   SchedulerState state_;
   AttemptLog attempts_;
   std::map<SampleRef, ScoredSample> samples_;  // of groups that are not complete

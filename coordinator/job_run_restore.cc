@@ -32,6 +32,8 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store
   SLUICE_RETURN_IF_ERROR(run->RestoreGroups(store));
   if (state.plan.deterministic) SLUICE_RETURN_IF_ERROR(run->RestoreEmptied(store));
   SLUICE_RETURN_IF_ERROR(run->RestoreProgress(store));
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<uint64_t> barred, store.LoadQuarantinedRows(view.job));
+  for (uint64_t row : barred) run->quarantine_.Add(row);
   return run;
 }
 

@@ -60,6 +60,30 @@ struct JobView {
   uint64_t revision = 0;  // rises with each change of this view; from 1
 };
 
+// One try to produce samples of a group on one worker.
+struct AttemptView {
+  Draw draw = 0;
+  uint32_t number = 0;  // of the attempts at this draw
+  std::string worker;
+  uint64_t epoch = 0;  // of the worker; 0: not known
+  int64_t samples = 0;
+  absl::Time started;
+  absl::Time ended = absl::InfiniteFuture();  // InfiniteFuture: under way
+  std::string outcome;                        // as AttemptOutcomeName, or "unknown"; empty: under way
+  int64_t tokens = 0;                         // of completions that came of it
+};
+
+// A sample that was given up on.
+struct QuarantineView {
+  SampleKey sample;
+  int64_t prompt_row = -1;  // from 0, of the rows of prompts.file; -1: not known
+  std::string prompt_uid;
+  std::string reason;
+  int64_t attempts = 0;                       // at its draw
+  absl::Time time = absl::InfinitePast();     // InfinitePast: not known
+  bool released = false;                      // its prompt is handed out again
+};
+
 struct WorkerView {
   std::string name, address;
   std::string role;  // "rollout", "reward" or "learner"

@@ -114,7 +114,7 @@ void SchedulerStep::On(const ResumeEvent&) {
   s_.paused = false;
   s_.error.clear();
   s_.learner.failures = 0;
-  s_.drops_in_a_row = 0;
+  s_.drops_in_a_row = s_.barred.in_a_row = 0;
   s_.blocked_since = absl::InfiniteFuture();
   Do(SaveState{});
   Do(Note{"resumed"});

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -140,6 +141,13 @@ struct LearnerState {
   absl::Duration backoff;
 };
 
+// Draws of prompts in quarantine among those that come next. They are settled at once.
+struct BarredDraws {
+  std::set<Draw> draws;
+  Draw known_below = std::numeric_limits<Draw>::max();  // draws from here on wait until more is known
+  int64_t in_a_row = 0;                                 // settled since one of another prompt, or a resume
+};
+
 struct EvaluationRun {
   PolicyVersion version = kNoPolicyVersion;
   int64_t started = 0, done = 0;  // prompts
@@ -160,6 +168,7 @@ struct SchedulerState {
   PolicyVersion checkpointed = kNoPolicyVersion;
   Draw next_draw = 0;
   Draw complete_below = 0;      // of deterministic jobs: all draws below are complete
+  BarredDraws barred;           // of jobs that are not deterministic
   int64_t evaluated_step = -1;  // last step that was evaluated
   std::map<GroupKey, GroupState> groups;
   int64_t drops_in_a_row = 0;  // groups with nothing to learn from since one became ready or a resume

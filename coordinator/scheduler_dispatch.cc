@@ -134,7 +134,7 @@ void SchedulerStep::DispatchNewGroups() {
     const PolicyVersion oldest = outstanding / s_.plan.groups_per_step + s_.version - s_.plan.max_versions;
     if (oldest > s_.version) return;
     const std::string name = PickRollout({oldest, s_.version});
-    if (name.empty()) return;
+    if (name.empty() || !PassOverBarred()) return;
     Issue(s_.rollout.at(name).version + s_.plan.max_versions, {oldest, s_.version});
   }
 }

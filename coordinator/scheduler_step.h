@@ -59,6 +59,7 @@ class SchedulerStep {
   void DispatchNew();
   void DispatchNewGroups();
   void DispatchFixedDraws();
+  bool PassOverBarred();  // scheduler_barred.cc
   void Issue(PolicyVersion train_by, const VersionRange& versions);
   void DispatchScores();
   bool StartAttempt(const GroupKey& key, const VersionRange& versions);

@@ -95,7 +95,20 @@ CREATE INDEX attempts_by_draw ON attempts (job, draw, number);
 CREATE INDEX attempts_under_way ON attempts (job) WHERE ended IS NULL;
 )sql";
 
-constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}};
+// quarantine: samples that were given up on; they stay when the rows of their draws are gone. prompt_row: from 0; NULL
+//   under version 2. released: their prompt is handed out again.
+constexpr char kThird[] = R"sql(
+CREATE TABLE quarantine (job TEXT NOT NULL, draw INTEGER NOT NULL, idx INTEGER NOT NULL, prompt_row INTEGER,
+  prompt_uid TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, time INTEGER,
+  released INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (job, draw, idx)) WITHOUT ROWID;
+CREATE INDEX quarantine_by_row ON quarantine (job, prompt_row) WHERE NOT released;
+INSERT INTO quarantine (job, draw, idx, prompt_uid, reason, attempts)
+  SELECT job, draw, idx, '', COALESCE(reason, ''),
+    (SELECT COUNT(*) FROM attempts a WHERE a.job = s.job AND a.draw = s.draw)
+  FROM samples s WHERE ledger = 'quarantined';
+)sql";
+
+constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}};
 static_assert(kSteps[std::size(kSteps) - 1].version == kSchemaVersion);
 
 absl::Status TakeStep(Database& db, const SchemaStep& step) {

@@ -67,6 +67,13 @@ class Store {
   // damaged and says so in the end.
   absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                            const std::function<bool(const SampleView&)>& on_sample);
+  // The newest first, at most `limit`; of one draw where it is given.
+  absl::StatusOr<std::vector<AttemptView>> ListAttempts(const JobId& job, std::optional<Draw> draw,
+                                                        int32_t limit);
+  // Samples that were given up on, those of the newest draws first, at most `limit`.
+  absl::StatusOr<std::vector<QuarantineView>> ListQuarantine(const JobId& job, int32_t limit);
+  // The rows of the prompts that are not handed out.
+  absl::StatusOr<std::vector<uint64_t>> LoadQuarantinedRows(const JobId& job);
   // Whether every counter equals the rows it counts, and issued the sum: INTERNAL names what does not.
   absl::Status CheckLedger(const JobId& job);
 

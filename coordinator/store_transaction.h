@@ -33,6 +33,10 @@ class StoreTransaction {
   // in_flight -> column. FAILED_PRECONDITION when it is not in flight (ONCE).
   absl::Status SettleSample(const JobId& job, const SampleKey& sample, LedgerColumn column,
                             const std::string& reason);
+  // A sample that is settled as quarantined; its attempts are counted here.
+  absl::Status Quarantine(const JobId& job, const QuarantineView& sample);
+  // Of the prompts in these rows; none: of all. Returns how many were in quarantine.
+  absl::StatusOr<int64_t> ReleaseQuarantine(const JobId& job, const std::vector<uint64_t>& rows);
   // All of the group's samples that are in flight.
   absl::Status DropGroup(const JobId& job, Draw draw, LedgerColumn column, const std::string& reason);
   // All groups of the job; its attempts under way are cancelled.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -15,6 +16,7 @@ namespace sluice {
 namespace {
 
 constexpr int kMaxWatchers = 64;
+constexpr size_t kMaxReleasedRows = 10000;
 constexpr int32_t kMaxListedSamples = 1000000;
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(100);  // between two states of one watch
 constexpr absl::Duration kSlice = absl::Milliseconds(500);             // between looks at the watcher
@@ -159,6 +161,48 @@ grpc::ServerWriteReactor<v1::ListSamplesResponse>* JobAdapter::ListSamples(
                                      }));
         return written;
       });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::ListAttempts(grpc::CallbackServerContext* context,
+                                                   const v1::ListAttemptsRequest* request,
+                                                   v1::ListAttemptsResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    const auto draw = request->has_draw() ? std::optional<Draw>(request->draw()) : std::nullopt;
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<AttemptView> attempts,
+                            coordinator_.ListAttempts(request->job(), draw, request->limit()));
+    for (const AttemptView& attempt : attempts) *response->add_attempts() = ToProto(attempt);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::ListQuarantine(grpc::CallbackServerContext* context,
+                                                     const v1::ListQuarantineRequest* request,
+                                                     v1::ListQuarantineResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<QuarantineView> samples,
+                            coordinator_.ListQuarantine(request->job(), request->limit()));
+    for (const QuarantineView& sample : samples) *response->add_samples() = ToProto(sample);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::ReleaseQuarantine(grpc::CallbackServerContext* context,
+                                                        const v1::ReleaseQuarantineRequest* request,
+                                                        v1::ReleaseQuarantineResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    FieldCheck check;
+    check.Require(request->all() == request->prompt_row().empty(), "prompt_row", "give rows, or all: true");
+    check.AtMost(static_cast<size_t>(request->prompt_row_size()), kMaxReleasedRows, "prompt_row", "rows");
+    for (int64_t row : request->prompt_row()) check.NotNegative(row, "prompt_row");
+    SLUICE_RETURN_IF_ERROR(check.status());
+    const std::vector<uint64_t> rows(request->prompt_row().begin(), request->prompt_row().end());
+    SLUICE_ASSIGN_OR_RETURN(const int64_t prompts, coordinator_.ReleaseQuarantine(request->job(), rows));
+    response->set_prompts(prompts);
+    return absl::OkStatus();
+  });
 }
 
 grpc::ServerUnaryReactor* JobAdapter::ListCheckpoints(grpc::CallbackServerContext* context,

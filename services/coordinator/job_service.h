@@ -37,6 +37,15 @@ class JobAdapter final : public v1::JobService::CallbackService {
                                       v1::CancelJobResponse* response) override;
   grpc::ServerWriteReactor<v1::ListSamplesResponse>* ListSamples(
       grpc::CallbackServerContext* context, const v1::ListSamplesRequest* request) override;
+  grpc::ServerUnaryReactor* ListAttempts(grpc::CallbackServerContext* context,
+                                         const v1::ListAttemptsRequest* request,
+                                         v1::ListAttemptsResponse* response) override;
+  grpc::ServerUnaryReactor* ListQuarantine(grpc::CallbackServerContext* context,
+                                           const v1::ListQuarantineRequest* request,
+                                           v1::ListQuarantineResponse* response) override;
+  grpc::ServerUnaryReactor* ReleaseQuarantine(grpc::CallbackServerContext* context,
+                                              const v1::ReleaseQuarantineRequest* request,
+                                              v1::ReleaseQuarantineResponse* response) override;
   grpc::ServerUnaryReactor* ListCheckpoints(grpc::CallbackServerContext* context,
                                             const v1::ListCheckpointsRequest* request,
                                             v1::ListCheckpointsResponse* response) override;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,24 @@ class FakeCoordinator final : public Coordinator {
     }
     return absl::OkStatus();
   }
+  absl::StatusOr<std::vector<AttemptView>> ListAttempts(const JobId&, std::optional<Draw> draw,
+                                                        int32_t limit) override {
+    AttemptView view;
+    view.draw = draw.value_or(1);
+    view.started = absl::FromUnixSeconds(5);
+    view.samples = limit;
+    return std::vector<AttemptView>{view};
+  }
+  absl::StatusOr<std::vector<QuarantineView>> ListQuarantine(const JobId&, int32_t) override {
+    QuarantineView view;
+    view.sample = {4, 2};
+    view.reason = "it crashes";
+    return std::vector<QuarantineView>{view};
+  }
+  absl::StatusOr<int64_t> ReleaseQuarantine(const JobId&, const std::vector<uint64_t>& rows) override {
+    released = rows;
+    return 3;
+  }
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId&) override {
     return std::vector<CheckpointInfo>{{7, "/somewhere", 9, absl::FromUnixSeconds(1)}};
   }
@@ -104,6 +123,7 @@ class FakeCoordinator final : public Coordinator {
 
   JobSpec submitted;
   std::string exported, registered, left;
+  std::vector<uint64_t> released;
 
  private:
   absl::Mutex mu_;
@@ -174,6 +194,42 @@ TEST_F(JobServiceTest, JobsAreReadAndControlled) {
   EXPECT_EQ(*client_->Export("j1", std::nullopt, "/out"), 12);
   EXPECT_EQ(*client_->Export("j1", 5, "/out"), 5);
   EXPECT_EQ(coordinator_.exported, "/out");
+}
+
+TEST_F(JobServiceTest, AttemptsAndTheQuarantineAreListed) {
+  v1::ListAttemptsRequest request;
+  request.set_job("j1");
+  request.set_limit(7);
+  EXPECT_EQ(client_->ListAttempts(request)->attempts(0).draw(), 1u);
+  request.set_draw(0);
+  const v1::Attempt attempt = client_->ListAttempts(request)->attempts(0);
+  EXPECT_EQ(attempt.draw(), 0u);
+  EXPECT_EQ(attempt.samples(), 7);
+  EXPECT_EQ(attempt.start_time().seconds(), 5);
+  EXPECT_FALSE(attempt.has_end_time());
+  v1::ListQuarantineRequest all;
+  all.set_job("j1");
+  const v1::QuarantinedSample sample = client_->ListQuarantine(all)->samples(0);
+  EXPECT_EQ(sample.draw(), 4u);
+  EXPECT_EQ(sample.prompt_row(), -1);
+  EXPECT_FALSE(sample.has_time());
+}
+
+TEST_F(JobServiceTest, PromptsAreReleasedByRowOrAllAtOnce) {
+  v1::ReleaseQuarantineRequest request;
+  request.set_job("j1");
+  EXPECT_EQ(client_->ReleaseQuarantine(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request.add_prompt_row(9);
+  EXPECT_EQ(*client_->ReleaseQuarantine(request), 3);
+  EXPECT_THAT(coordinator_.released, testing::ElementsAre(9));
+  request.set_all(true);
+  EXPECT_EQ(client_->ReleaseQuarantine(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request.clear_prompt_row();
+  EXPECT_TRUE(client_->ReleaseQuarantine(request).ok());
+  EXPECT_TRUE(coordinator_.released.empty());
+  request.set_all(false);
+  request.add_prompt_row(-1);
+  EXPECT_EQ(client_->ReleaseQuarantine(request).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(JobServiceTest, SamplesAreStreamed) {

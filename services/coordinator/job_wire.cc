@@ -120,6 +120,33 @@ v1::ListSamplesResponse ToProto(const SampleView& view) {
   return out;
 }
 
+v1::Attempt ToProto(const AttemptView& view) {
+  v1::Attempt out;
+  out.set_draw(view.draw);
+  out.set_number(view.number);
+  out.set_worker(ToValidUtf8(view.worker));
+  out.set_epoch(view.epoch);
+  out.set_samples(view.samples);
+  SetTime(view.started, out.mutable_start_time());
+  if (IsSet(view.ended)) SetTime(view.ended, out.mutable_end_time());
+  out.set_outcome(view.outcome);
+  out.set_tokens(view.tokens);
+  return out;
+}
+
+v1::QuarantinedSample ToProto(const QuarantineView& view) {
+  v1::QuarantinedSample out;
+  out.set_draw(view.sample.draw);
+  out.set_index(view.sample.index);
+  out.set_prompt_row(view.prompt_row);
+  out.set_prompt_uid(ToValidUtf8(view.prompt_uid));
+  out.set_reason(ToValidUtf8(view.reason));
+  out.set_attempts(view.attempts);
+  if (IsSet(view.time)) SetTime(view.time, out.mutable_time());
+  out.set_released(view.released);
+  return out;
+}
+
 absl::StatusOr<WorkerRole> FromProto(v1::WorkerRole role) {
   switch (role) {
     case v1::ROLLOUT:

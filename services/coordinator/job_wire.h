@@ -12,6 +12,8 @@ namespace sluice {
 v1::Job ToProto(const JobView& view);
 v1::WorkerStatus ToProto(const WorkerView& view);
 v1::ListSamplesResponse ToProto(const SampleView& view);
+v1::Attempt ToProto(const AttemptView& view);
+v1::QuarantinedSample ToProto(const QuarantineView& view);
 v1::JobState ToProto(JobState state);
 
 // INVALID_ARGUMENT for WORKER_ROLE_UNSPECIFIED and values unknown here.

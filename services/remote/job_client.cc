@@ -96,6 +96,28 @@ absl::StatusOr<std::vector<v1::Checkpoint>> JobClient::ListCheckpoints(const std
   return std::vector<v1::Checkpoint>(response.checkpoints().begin(), response.checkpoints().end());
 }
 
+absl::StatusOr<v1::ListAttemptsResponse> JobClient::ListAttempts(const v1::ListAttemptsRequest& request) {
+  v1::ListAttemptsResponse response;
+  ClientCall call(peer_, Deadline(), &options_.cancel);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->ListAttempts(call.context(), request, &response)));
+  return response;
+}
+
+absl::StatusOr<v1::ListQuarantineResponse> JobClient::ListQuarantine(
+    const v1::ListQuarantineRequest& request) {
+  v1::ListQuarantineResponse response;
+  ClientCall call(peer_, Deadline(), &options_.cancel);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->ListQuarantine(call.context(), request, &response)));
+  return response;
+}
+
+absl::StatusOr<int64_t> JobClient::ReleaseQuarantine(const v1::ReleaseQuarantineRequest& request) {
+  v1::ReleaseQuarantineResponse response;
+  ClientCall call(peer_, Deadline(), &options_.cancel);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->ReleaseQuarantine(call.context(), request, &response)));
+  return response.prompts();
+}
+
 absl::StatusOr<int64_t> JobClient::Export(const std::string& job, std::optional<int64_t> policy_version,
                                           const std::string& path) {
   v1::ExportJobRequest request;

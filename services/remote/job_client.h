@@ -35,6 +35,10 @@ class JobClient {
   absl::StatusOr<v1::Job> Resume(const std::string& job);
   absl::StatusOr<v1::Job> Cancel(const std::string& job);
   absl::StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const std::string& job);
+  absl::StatusOr<v1::ListAttemptsResponse> ListAttempts(const v1::ListAttemptsRequest& request);
+  absl::StatusOr<v1::ListQuarantineResponse> ListQuarantine(const v1::ListQuarantineRequest& request);
+  // Returns how many prompts were released.
+  absl::StatusOr<int64_t> ReleaseQuarantine(const v1::ReleaseQuarantineRequest& request);
   // Returns the version written; nullopt: the last.
   absl::StatusOr<int64_t> Export(const std::string& job, std::optional<int64_t> policy_version,
                                  const std::string& path);

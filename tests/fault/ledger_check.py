@@ -18,7 +18,7 @@ import sqlite3
 import struct
 import sys
 
-SCHEMA = 2
+SCHEMA = 3
 COLUMNS = ("in_flight", "trained", "dropped_stale", "dropped_failed", "dropped_filtered", "quarantined", "cancelled",
            "rolled_back")
 OUTCOMES = ("done", "lost", "failed", "cancelled", "hedge_lost", "unknown")  # unknown: ended under schema 1

@@ -1,0 +1,65 @@
+// What the store's rows say of a job, for clients: attempts and the quarantine.
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/coordinator_impl.h"
+#include "core/base/status.h"
+
+namespace sluice {
+namespace {
+
+constexpr int32_t kRowsListed = 1000, kMaxRowsListed = 10000;
+
+absl::StatusOr<int32_t> RowsWanted(int32_t limit) {
+  if (limit < 0 || limit > kMaxRowsListed) {
+    return absl::InvalidArgumentError(absl::StrCat("limit: must be between 0 and ", kMaxRowsListed));
+  }
+  return limit == 0 ? kRowsListed : limit;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<AttemptView>> CoordinatorImpl::ListAttempts(const JobId& job,
+                                                                       std::optional<Draw> draw,
+                                                                       int32_t limit) {
+  SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
+  SLUICE_ASSIGN_OR_RETURN(const int32_t rows, RowsWanted(limit));
+  return store_->ListAttempts(job, draw, rows);
+}
+
+absl::StatusOr<std::vector<QuarantineView>> CoordinatorImpl::ListQuarantine(const JobId& job,
+                                                                            int32_t limit) {
+  SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
+  SLUICE_ASSIGN_OR_RETURN(const int32_t rows, RowsWanted(limit));
+  return store_->ListQuarantine(job, rows);
+}
+
+absl::StatusOr<int64_t> CoordinatorImpl::ReleaseQuarantine(const JobId& job,
+                                                           const std::vector<uint64_t>& rows) {
+  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
+  if (IsTerminal(view.state)) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job, " has ended: nothing is handed out any more"));
+  }
+  auto released = std::make_shared<int64_t>(0);  // shared with the actor, which may come to it late
+  SLUICE_RETURN_IF_ERROR(OnActor([this, job, rows, released]() -> absl::Status {
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<uint64_t> barred, store_->LoadQuarantinedRows(job));
+    for (uint64_t row : rows) {
+      if (std::count(barred.begin(), barred.end(), row) == 0) {
+        return absl::NotFoundError(absl::StrCat("row ", row, " of job ", job, " is not in quarantine"));
+      }
+    }
+    SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+      SLUICE_ASSIGN_OR_RETURN(*released, tx.ReleaseQuarantine(job, rows));
+      return absl::OkStatus();
+    }));
+    ActiveRun* active = RunOfJob(job);
+    if (active == nullptr) return absl::OkStatus();
+    active->run->ReleasePrompts(rows);
+    active->run->AddEvent(options_.clock->Now(), absl::StrCat("prompts released from quarantine: ", *released));
+    return absl::OkStatus();
+  }));
+  return *released;
+}
+
+}  // namespace sluice
