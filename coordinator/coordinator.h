@@ -91,14 +91,14 @@ class Coordinator {
   // evaluations when `evaluation`. Stops early when `on_sample` returns false.
   virtual absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                                    const std::function<bool(const SampleView&)>& on_sample) = 0;
-  // Tries to produce samples, the newest first; at most `limit` (0: 1000; no more than 10,000). Those of draws whose
-  // rows are gone are not there any more.
+  // Tries to produce samples, the newest first; at most `limit` (0: 1000; no more than 10,000). Those of
+  // draws whose rows are gone are not there any more.
   virtual absl::StatusOr<std::vector<AttemptView>> ListAttempts(const JobId& job, std::optional<Draw> draw,
                                                                 int32_t limit) = 0;
   // Samples that were given up on, those of the newest draws first; `limit` as above.
   virtual absl::StatusOr<std::vector<QuarantineView>> ListQuarantine(const JobId& job, int32_t limit) = 0;
-  // Lets the prompts of these rows be handed out again; none: all. Returns how many prompts were released. NOT_FOUND
-  // names a row whose prompt is not in quarantine; nothing is released then.
+  // Lets the prompts of these rows be handed out again; none: all. Returns how many prompts were released.
+  // NOT_FOUND names a row whose prompt is not in quarantine; nothing is released then.
   virtual absl::StatusOr<int64_t> ReleaseQuarantine(const JobId& job, const std::vector<uint64_t>& rows) = 0;
   // Asks the learner. UNAVAILABLE without one.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) = 0;

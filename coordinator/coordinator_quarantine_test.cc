@@ -65,8 +65,7 @@ TEST_F(QuarantineTest, PromptIsListedAndNotHandedOutAgain) {
   EXPECT_EQ(draws.size(), 1u);
   EXPECT_GE(end.ledger[LedgerColumn::kQuarantined], 8) << "the draws of later passes are settled at once";
   EXPECT_EQ(end.ledger[LedgerColumn::kQuarantined] % 4, 0);
-  EXPECT_EQ(coordinator_->ReleaseQuarantine(job, {3}).status().code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(coordinator_->ReleaseQuarantine(job, {3}).status().code(), absl::StatusCode::kFailedPrecondition);
   ExpectSound(end);
 }
 
@@ -153,8 +152,7 @@ TEST_F(QuarantineTest, AttemptsTellWhoTriedWhat) {
   EXPECT_EQ(coordinator_->ListAttempts(job, std::nullopt, 1)->size(), 1u);
   EXPECT_EQ(coordinator_->ListAttempts(job, std::nullopt, -1).status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(coordinator_->ListAttempts("none", std::nullopt, 0).status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(coordinator_->ListAttempts("none", std::nullopt, 0).status().code(), absl::StatusCode::kNotFound);
   ExpectSound(end);
 }
 

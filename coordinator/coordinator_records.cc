@@ -28,8 +28,7 @@ absl::StatusOr<std::vector<AttemptView>> CoordinatorImpl::ListAttempts(const Job
   return store_->ListAttempts(job, draw, rows);
 }
 
-absl::StatusOr<std::vector<QuarantineView>> CoordinatorImpl::ListQuarantine(const JobId& job,
-                                                                            int32_t limit) {
+absl::StatusOr<std::vector<QuarantineView>> CoordinatorImpl::ListQuarantine(const JobId& job, int32_t limit) {
   SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
   SLUICE_ASSIGN_OR_RETURN(const int32_t rows, RowsWanted(limit));
   return store_->ListQuarantine(job, rows);
@@ -39,7 +38,8 @@ absl::StatusOr<int64_t> CoordinatorImpl::ReleaseQuarantine(const JobId& job,
                                                            const std::vector<uint64_t>& rows) {
   SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
   if (IsTerminal(view.state)) {
-    return absl::FailedPreconditionError(absl::StrCat("job ", job, " has ended: nothing is handed out any more"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job, " has ended: nothing is handed out any more"));
   }
   auto released = std::make_shared<int64_t>(0);  // shared with the actor, which may come to it late
   SLUICE_RETURN_IF_ERROR(OnActor([this, job, rows, released]() -> absl::Status {
@@ -55,8 +55,9 @@ absl::StatusOr<int64_t> CoordinatorImpl::ReleaseQuarantine(const JobId& job,
     }));
     ActiveRun* active = RunOfJob(job);
     if (active == nullptr) return absl::OkStatus();
-    active->run->ReleasePrompts(rows);
-    active->run->AddEvent(options_.clock->Now(), absl::StrCat("prompts released from quarantine: ", *released));
+    active->job->ReleasePrompts(rows);
+    active->job->AddEvent(options_.clock->Now(),
+                          absl::StrCat("prompts released from quarantine: ", *released));
     return absl::OkStatus();
   }));
   return *released;

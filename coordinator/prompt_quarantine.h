@@ -1,5 +1,5 @@
-// The prompts of a job that are not handed out because samples of theirs were given up on, and which of the coming
-// draws fall on them. Not thread-safe.
+// The prompts of a job that are not handed out because samples of theirs were given up on, and which of the
+// coming draws fall on them. Not thread-safe.
 #pragma once
 
 #include <cstdint>

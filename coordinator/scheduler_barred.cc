@@ -12,9 +12,10 @@ bool SchedulerStep::PassOverBarred() {
     Do(DropGroup{draw, LedgerColumn::kQuarantined, "its prompt is quarantined"});
     if (++s_.barred.in_a_row < DropsToPause(s_.plan)) continue;
     s_.paused = true;
-    s_.error = absl::StrCat("paused: the last ", s_.barred.in_a_row,
-                            " prompts drawn are all quarantined; `sluice quarantine JOB` says why, with --release it "
-                            "hands them out again; then `sluice resume` goes on");
+    s_.error = absl::StrCat(
+        "paused: the last ", s_.barred.in_a_row,
+        " prompts drawn are all quarantined; `sluice quarantine JOB` says why, with --release it "
+        "hands them out again; then `sluice resume` goes on");
     Do(SaveState{});
     Do(Note{s_.error});
     return false;

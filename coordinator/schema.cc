@@ -95,7 +95,8 @@ CREATE INDEX attempts_by_draw ON attempts (job, draw, number);
 CREATE INDEX attempts_under_way ON attempts (job) WHERE ended IS NULL;
 )sql";
 
-// quarantine: samples that were given up on; they stay when the rows of their draws are gone. prompt_row: from 0; NULL
+// quarantine: samples that were given up on; they stay when the rows of their draws are gone. prompt_row:
+// from 0; NULL
 //   under version 2. released: their prompt is handed out again.
 constexpr char kThird[] = R"sql(
 CREATE TABLE quarantine (job TEXT NOT NULL, draw INTEGER NOT NULL, idx INTEGER NOT NULL, prompt_row INTEGER,

@@ -119,7 +119,8 @@ TEST_F(SchemaTest, UpgradesAVersion1DirectoryWithAllThatIsInIt) {
   EXPECT_EQ(Number(*db, "SELECT trained FROM batches"), 3);
   EXPECT_EQ(Text(*db, "SELECT group_concat(worker) FROM (SELECT worker FROM attempts ORDER BY seq)"),
             "rollout-0,rollout-1,rollout-0");
-  EXPECT_EQ(Text(*db, "SELECT draw || '/' || idx || ' ' || reason || ' ' || attempts FROM quarantine"), "2/1 broken 0");
+  EXPECT_EQ(Text(*db, "SELECT draw || '/' || idx || ' ' || reason || ' ' || attempts FROM quarantine"),
+            "2/1 broken 0");
 }
 
 TEST_F(SchemaTest, StaysAtItsVersionWhenAStepFailsInTheMiddle) {

@@ -2,9 +2,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/status.h"
 #include "coordinator/store.h"
 #include "coordinator/store_transaction.h"
+#include "core/base/status.h"
 
 namespace sluice {
 namespace {
@@ -43,11 +43,11 @@ absl::StatusOr<std::vector<AttemptView>> Store::ListAttempts(const JobId& job, s
                                                              int32_t limit) {
   absl::MutexLock lock(&mu_);
   std::vector<AttemptView> attempts;
-  SLUICE_RETURN_IF_ERROR(db_->Query(
-      "SELECT draw, number, worker, epoch, samples, started, ended, outcome, tokens FROM attempts "
-      "WHERE job = ?1 AND (?2 IS NULL OR draw = ?2) ORDER BY seq DESC LIMIT ?3",
-      {job, draw ? SqlValue(I(*draw)) : SqlValue(nullptr), int64_t{limit}},
-      [&](const SqlRow& row) { attempts.push_back(AttemptAt(row)); }));
+  SLUICE_RETURN_IF_ERROR(
+      db_->Query("SELECT draw, number, worker, epoch, samples, started, ended, outcome, tokens FROM attempts "
+                 "WHERE job = ?1 AND (?2 IS NULL OR draw = ?2) ORDER BY seq DESC LIMIT ?3",
+                 {job, draw ? SqlValue(I(*draw)) : SqlValue(nullptr), int64_t{limit}},
+                 [&](const SqlRow& row) { attempts.push_back(AttemptAt(row)); }));
   return attempts;
 }
 
@@ -65,14 +65,15 @@ absl::StatusOr<std::vector<uint64_t>> Store::LoadQuarantinedRows(const JobId& jo
   absl::MutexLock lock(&mu_);
   std::vector<uint64_t> rows;
   SLUICE_RETURN_IF_ERROR(db_->Query(
-      "SELECT DISTINCT prompt_row FROM quarantine WHERE job = ? AND prompt_row IS NOT NULL AND NOT released", {job},
-      [&](const SqlRow& row) { rows.push_back(static_cast<uint64_t>(row.Int(0))); }));
+      "SELECT DISTINCT prompt_row FROM quarantine WHERE job = ? AND prompt_row IS NOT NULL AND NOT released",
+      {job}, [&](const SqlRow& row) { rows.push_back(static_cast<uint64_t>(row.Int(0))); }));
   return rows;
 }
 
 absl::Status StoreTransaction::Quarantine(const JobId& job, const QuarantineView& sample) {
   return db_.Run(
-      "INSERT OR REPLACE INTO quarantine (job, draw, idx, prompt_row, prompt_uid, reason, attempts, time) VALUES "
+      "INSERT OR REPLACE INTO quarantine (job, draw, idx, prompt_row, prompt_uid, reason, attempts, time) "
+      "VALUES "
       "(?1, ?2, ?3, ?4, ?5, ?6, (SELECT COUNT(*) FROM attempts WHERE job = ?1 AND draw = ?2), ?7)",
       {job, I(sample.sample.draw), int64_t{sample.sample.index}, sample.prompt_row, sample.prompt_uid,
        sample.reason, absl::ToUnixMicros(sample.time)});

@@ -23,7 +23,9 @@ std::vector<std::string> CellsOf(const v1::Attempt& a) {
   return {a.worker(),
           ended ? a.outcome() : "under way",
           TimeText(a.start_time()),
-          ended ? absl::StrFormat("%.3f", absl::ToDoubleSeconds(TimeOf(a.end_time()) - TimeOf(a.start_time()))) : "-",
+          ended
+              ? absl::StrFormat("%.3f", absl::ToDoubleSeconds(TimeOf(a.end_time()) - TimeOf(a.start_time())))
+              : "-",
           absl::StrCat(a.draw()),
           absl::StrCat(a.number()),
           absl::StrCat(a.samples()),

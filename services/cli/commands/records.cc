@@ -80,7 +80,8 @@ void AddRecordCommands(CommandLine& line) {
   line.Add<AttemptsOptions>(
       "attempts",
       "Lists who tried to produce samples of a job, when, and what came of it, the newest first.\n"
-      "Outcomes: done, lost (the worker or the coordinator ended, or the time was up), failed, cancelled, hedge_lost "
+      "Outcomes: done, lost (the worker or the coordinator ended, or the time was up), failed, cancelled, "
+      "hedge_lost "
       "(another attempt was first).",
       [](CLI::App& command, AttemptsOptions& o) {
         AddListOptions(command, o);
@@ -90,7 +91,8 @@ void AddRecordCommands(CommandLine& line) {
   line.Add<QuarantineOptions>(
       "quarantine",
       "Lists samples that were given up on after timeout.max_attempts tries, and why.\n"
-      "Their prompts are not handed out again, unless the job is deterministic; --release ROW hands one out again.",
+      "Their prompts are not handed out again, unless the job is deterministic; --release ROW hands one out "
+      "again.",
       [](CLI::App& command, QuarantineOptions& o) {
         AddListOptions(command, o);
         auto* release = command
