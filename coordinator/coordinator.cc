@@ -192,6 +192,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   row.view.create_time = options_.clock->Now();
   row.view.waiting_for = "its turn";
   row.files_hash = prompts.files_hash;
+  SLUICE_RETURN_IF_ERROR(PrepareReplay(row.view.spec, row.files_hash));
   row.policy.job = row.view.job;
   auto job = std::make_shared<JobId>(row.view.job);  // shared with the actor, which may come to it late
   SLUICE_RETURN_IF_ERROR(OnActor([this, row, request_id, job]() -> absl::Status {

@@ -100,6 +100,10 @@ class Coordinator {
   // Lets the prompts of these rows be handed out again; none: all. Returns how many prompts were released.
   // NOT_FOUND names a row whose prompt is not in quarantine; nothing is released then.
   virtual absl::StatusOr<int64_t> ReleaseQuarantine(const JobId& job, const std::vector<uint64_t>& rows) = 0;
+  // How the steps of a replay compare with those recorded, in order, from the one after `after`; `limit` as
+  // above. FAILED_PRECONDITION: the job is no replay.
+  virtual absl::StatusOr<std::vector<ReplayStepView>> ListReplaySteps(const JobId& job, PolicyVersion after,
+                                                                      int32_t limit) = 0;
   // Asks the learner. UNAVAILABLE without one.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) = 0;
   // `version` kNoPolicyVersion: the last. Returns the version written.

@@ -45,6 +45,8 @@ class CoordinatorImpl final : public Coordinator {
                                                         int32_t limit) override;
   absl::StatusOr<std::vector<QuarantineView>> ListQuarantine(const JobId& job, int32_t limit) override;
   absl::StatusOr<int64_t> ReleaseQuarantine(const JobId& job, const std::vector<uint64_t>& rows) override;
+  absl::StatusOr<std::vector<ReplayStepView>> ListReplaySteps(const JobId& job, PolicyVersion after,
+                                                              int32_t limit) override;
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
   absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
                                        const std::string& path) override;
@@ -93,6 +95,8 @@ class CoordinatorImpl final : public Coordinator {
   void Start(ActiveRun&, const StoreAction&) {}  // done by the transaction
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
 
+  // Of a new job: fills in the steps of a replay, and checks that it can be made (coordinator_records.cc).
+  absl::Status PrepareReplay(JobSpec& spec, const std::string& files_hash);
   // Runs `body` on the actor and waits for it, at most ten seconds.
   absl::Status OnActor(std::function<absl::Status()> body);
   absl::StatusOr<JobView> Control(const JobId& job, JobState wanted);

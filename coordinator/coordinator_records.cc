@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/coordinator_impl.h"
+#include "coordinator/replay_run.h"
 #include "core/base/status.h"
 
 namespace sluice {
@@ -32,6 +33,33 @@ absl::StatusOr<std::vector<QuarantineView>> CoordinatorImpl::ListQuarantine(cons
   SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
   SLUICE_ASSIGN_OR_RETURN(const int32_t rows, RowsWanted(limit));
   return store_->ListQuarantine(job, rows);
+}
+
+absl::StatusOr<std::vector<ReplayStepView>> CoordinatorImpl::ListReplaySteps(const JobId& job,
+                                                                             PolicyVersion after,
+                                                                             int32_t limit) {
+  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
+  if (view.spec.replay.job.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job, " is no replay"));
+  }
+  SLUICE_ASSIGN_OR_RETURN(const int32_t rows, RowsWanted(limit));
+  return store_->ListReplaySteps(job, after, rows);
+}
+
+absl::Status CoordinatorImpl::PrepareReplay(JobSpec& spec, const std::string& files_hash) {
+  if (spec.replay.job.empty()) return absl::OkStatus();
+  SLUICE_ASSIGN_OR_RETURN(const JobView recorded, views_.Get(spec.replay.job));
+  SLUICE_ASSIGN_OR_RETURN(const std::string before, store_->LoadFilesHash(spec.replay.job));
+  if (before != files_hash) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the prompt files changed since ", recorded.job,
+                     " was submitted: it can be replayed with those it had"));
+  }
+  if (recorded.version < 1) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", recorded.job, " has no step to replay yet"));
+  }
+  if (spec.replay.steps == 0) spec.replay.steps = recorded.version;
+  return CheckReplay(*store_, spec, recorded).status();
 }
 
 absl::StatusOr<int64_t> CoordinatorImpl::ReleaseQuarantine(const JobId& job,

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "coordinator/replay_check.h"
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -167,6 +168,8 @@ void JobRun::CompareMembers(const GroupKey& group, ScoreEnded& event) {
 
 void JobRun::HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics) {
   learner_metrics_ = std::move(metrics);
+  recorded_job_hash_ = std::exchange(done.policy.recorded_job_hash, "");
+  done.state.policy.recorded_job_hash.clear();
   Handle({now, std::move(done)});
   learner_metrics_.clear();
 }
@@ -240,7 +243,7 @@ Group JobRun::Assemble(const GroupKey& key) {
 }
 
 void JobRun::Apply(absl::Time, const IssueGroup& a) {
-  row_.next_draw = a.draw + 1;
+  row_.next_draw = state_.next_draw;
   writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
     return tx.IssueGroup(job, a.draw, a.train_by, a.samples);
   });
@@ -262,11 +265,30 @@ void JobRun::Apply(absl::Time, const GroupComplete& a) {
       [job = row_.view.job, group](StoreTransaction& tx) { return tx.CompleteGroup(job, *group); });
 }
 
+// Their spans name the versions of this job, which has sampled none of them itself.
+void JobRun::Apply(absl::Time, const TakeRecorded& a) {
+  absl::StatusOr<Group> group = replay_->Recorded(a.draw);
+  if (!group.ok()) {
+    const absl::Status why = Annotate(group.status(), absl::StrCat("draw ", a.draw, " cannot be taken over"));
+    writes_.push_back([why](StoreTransaction&) { return why; });
+    return;
+  }
+  for (ScoredSample& sample : group->samples) {
+    const uint32_t index = sample.trajectory.key.index;
+    if (std::count(a.indices.begin(), a.indices.end(), index) == 0) continue;
+    for (VersionSpan& span : sample.trajectory.spans) {
+      const auto manifest = state_.manifests.find(span.version);
+      if (manifest != state_.manifests.end()) span.manifest_hash = manifest->second;
+    }
+    samples_[SampleRef{{false, a.draw}, index}] = ScoredSample{std::move(sample.trajectory), {}, 0};
+  }
+}
+
 void JobRun::Apply(absl::Time now, const SettleSample& a) {
   writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
     return tx.SettleSample(job, {a.sample.group.draw, a.sample.index}, a.column, a.reason);
   });
-  if (a.column == LedgerColumn::kQuarantined) Quarantine(now, a);
+  if (a.column == LedgerColumn::kQuarantined && replay_ == nullptr) Quarantine(now, a);
 }
 
 void JobRun::Quarantine(absl::Time now, const SettleSample& a) {
@@ -354,6 +376,20 @@ void JobRun::Apply(absl::Time now, const CommitVersion& a) {
   writes_.push_back([job = view.job, a, record](StoreTransaction& tx) {
     return tx.CommitBatch(job, a.policy, a.draws, record);
   });
+  if (replay_ != nullptr) CompareStep(now, a, std::move(record));
+}
+
+void JobRun::CompareStep(absl::Time now, const CommitVersion& a, StepRecordView record) {
+  record.version = a.policy.version;
+  const auto step = replay_->Compare(row_.view.job, record, recorded_job_hash_, a.draws);
+  if (!step.ok()) {
+    writes_.push_back([why = step.status()](StoreTransaction&) { return why; });
+    return;
+  }
+  writes_.push_back(
+      [job = row_.view.job, view = *step](StoreTransaction& tx) { return tx.AddReplayStep(job, view); });
+  if (!step->equal())
+    Apply(now, Note{absl::StrCat("differs from ", row_.view.spec.replay.job, ", ", DifferenceOf(*step))});
 }
 
 void JobRun::Apply(absl::Time now, const RecordWarmStep& a) {

@@ -16,6 +16,7 @@
 #include "coordinator/prompt_encoder.h"
 #include "coordinator/prompt_quarantine.h"
 #include "coordinator/prompt_source.h"
+#include "coordinator/replay_run.h"
 #include "coordinator/reporting.h"
 #include "coordinator/scheduler.h"
 #include "coordinator/step_summary.h"
@@ -90,6 +91,7 @@ class JobRun {
   void Apply(absl::Time now, const FinishEvaluation& a);
   void Apply(absl::Time now, const SaveState& a);
   void Apply(absl::Time now, const Note& a);
+  void Apply(absl::Time now, const TakeRecorded& a);
   void Apply(absl::Time now, const StartGenerate& a);
   void Apply(absl::Time now, const StartLearner& a);
   template <typename Effect>
@@ -97,6 +99,7 @@ class JobRun {
     effects_.push_back(a);
   }
   StepRecordView RecordOf(absl::Time now, const CommitVersion& a);
+  void CompareStep(absl::Time now, const CommitVersion& a, StepRecordView record);
 
   JobRow row_;
   PromptSet prompts_;
@@ -104,6 +107,7 @@ class JobRun {
   JobLog log_;
   SamplingParams evaluation_sampling_;
   PromptQuarantine quarantine_;
+  std::unique_ptr<ReplayRun> replay_;  // null: the job is none
   SchedulerState state_;
   AttemptLog attempts_;
   std::map<SampleRef, ScoredSample> samples_;  // of groups that are not complete
@@ -113,6 +117,7 @@ class JobRun {
   absl::Time progress_saved_;
   EvaluationSummary evaluation_;
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
+  std::string recorded_job_hash_;                  // likewise; of its policy, of a replay
   absl::Time now_, last_commit_, step_started_;
   std::vector<StoreWrite> writes_;
   std::string saved_row_;  // what of the row the store has, or will have with the writes taken last

@@ -21,6 +21,10 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store
   const JobView& view = run->row_.view;
   SchedulerState& state = run->state_;
   state.plan = PlanOf(view.spec, static_cast<int64_t>(run->prompts_.evaluation.size()));
+  if (!view.spec.replay.job.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(run->replay_, ReplayRun::Open(store, view.spec));
+    FollowRecord(state.plan, run->replay_->schedule());
+  }
   state.paused = run->row_.paused;
   state.error = run->row_.view.error;
   state.version = view.version;
@@ -52,11 +56,11 @@ absl::Status JobRun::RestoreManifests(Store& store) {
 // Groups of a deterministic job whose samples are all settled, without anything to train on: they still take
 // their places in their batches.
 absl::Status JobRun::RestoreEmptied(Store& store) {
-  const Draw first =
-      static_cast<Draw>(std::max<PolicyVersion>(0, state_.version) * state_.plan.groups_per_step);
-  for (Draw draw = first; draw < state_.next_draw; ++draw) {
+  const PolicyVersion next = std::max<PolicyVersion>(0, state_.version);
+  for (uint64_t place = 0; place < state_.next_draw; ++place) {
+    const Draw draw = *DrawAt(state_.plan, place);
     const GroupKey key{false, draw};
-    if (state_.groups.count(key) > 0) continue;
+    if (BatchOf(state_.plan, draw) < next || state_.groups.count(key) > 0) continue;
     SLUICE_ASSIGN_OR_RETURN(const Group data, store.LoadGroup(row_.view.job, draw));
     summaries_[draw] = SummariseGroup(data);
     GroupState& group = state_.groups[key];

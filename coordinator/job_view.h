@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,24 @@ struct JobView {
   int64_t exact_compared = 0;                    // tokens
   double exact_max_difference = 0;
   uint64_t revision = 0;  // rises with each change of this view; from 1
+};
+
+// Something that is not as it was recorded.
+struct ReplayDifference {
+  std::string where, recorded, replayed;
+};
+
+// A step of a replay beside the recorded one.
+struct ReplayStepView {
+  PolicyVersion version = 0;  // that it made; 0: the first, before any step
+  // The recorded manifest's hash, and the one that the replay's has under the recorded job's name.
+  std::string recorded_manifest, manifest;
+  int64_t compared = 0,
+          different = 0;        // samples that were sampled anew; those of them, or of `taken`, that differ
+  int64_t taken = 0, lost = 0;  // samples taken over, and those that were not trained on
+  std::optional<ReplayDifference> sample, metric;  // the first of each
+  std::string recorded_kernel_path, kernel_path;   // empty: not known
+  bool equal() const { return recorded_manifest == manifest && !sample && !metric; }
 };
 
 // One try to produce samples of a group on one worker.

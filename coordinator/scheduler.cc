@@ -1,6 +1,7 @@
 #include "coordinator/scheduler.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler_step.h"
@@ -29,6 +30,7 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
 }
 
 int64_t DropsToPause(const JobPlan& plan) {
+  if (plan.replay) return std::numeric_limits<int64_t>::max();  // what was recorded comes again
   return std::max(kMinDropsToPause, kStepsOfDropsToPause * plan.groups_per_step);
 }
 

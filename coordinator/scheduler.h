@@ -21,6 +21,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "coordinator/replay_schedule.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/trainer.h"
 #include "core/rl/types.h"
@@ -62,6 +64,8 @@ struct JobPlan {
   // attempt takes a thread.
   int32_t groups_per_worker = 64, groups_in_flight = 192, score_calls_per_worker = 2,
           items_per_score_call = 512;
+  // Of a replay: what it follows in place of the formulas. Shared: it does not change.
+  std::shared_ptr<const ReplaySchedule> replay = nullptr;
 };
 JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts);
 
@@ -69,6 +73,11 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts);
 // version that it is sampled at.
 PolicyVersion BatchOf(const JobPlan& plan, Draw draw);
 PolicyVersion SampledAt(const JobPlan& plan, Draw draw);
+// The draw that is issued in this place, from 0; nullopt: all have been.
+std::optional<Draw> DrawAt(const JobPlan& plan, uint64_t place);
+// Makes the plan that of a replay: a deterministic job whose draws, batches and versions are the recorded
+// ones, without evaluations.
+void FollowRecord(JobPlan& plan, std::shared_ptr<const ReplaySchedule> record);
 
 enum class SampleStatus { kPending, kGenerating, kGenerated, kScoring, kScored, kGone };
 
@@ -166,8 +175,8 @@ struct SchedulerState {
   PolicyRef policy;                                // of `version`
   std::map<PolicyVersion, std::string> manifests;  // hashes of the versions that samples may still name
   PolicyVersion checkpointed = kNoPolicyVersion;
-  Draw next_draw = 0;
-  Draw complete_below = 0;      // of deterministic jobs: all draws below are complete
+  Draw next_draw = 0;           // of deterministic jobs and replays: the place in the order of their draws
+  Draw complete_below = 0;      // of deterministic jobs: the draws in all places below are complete
   BarredDraws barred;           // of jobs that are not deterministic
   int64_t evaluated_step = -1;  // last step that was evaluated
   std::map<GroupKey, GroupState> groups;
@@ -291,6 +300,11 @@ struct SaveState {};  // paused, end, error
 struct Note {
   std::string text;
 };
+// Of a replay: these samples have their recorded completions from now on.
+struct TakeRecorded {
+  Draw draw = 0;
+  std::vector<uint32_t> indices;
+};
 // --- and the effects ---
 struct StartGenerate {
   uint64_t attempt = 0;
@@ -325,8 +339,8 @@ struct StartLearner {
 };
 
 using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
-                            RecordWarmStep, FinishEvaluation, SaveState, Note, StartGenerate, CancelGenerate,
-                            StartScore, StartLoad, StartLearner>;
+                            RecordWarmStep, FinishEvaluation, SaveState, Note, TakeRecorded, StartGenerate,
+                            CancelGenerate, StartScore, StartLoad, StartLearner>;
 
 // Takes in one event and decides all that can be decided now.
 std::vector<Action> Step(SchedulerState& state, const Event& event);

@@ -11,11 +11,19 @@
 namespace sluice {
 
 PolicyVersion BatchOf(const JobPlan& plan, Draw draw) {
+  if (plan.replay) return plan.replay->Of(draw).batch;
   return static_cast<PolicyVersion>(draw) / plan.groups_per_step;
 }
 
 PolicyVersion SampledAt(const JobPlan& plan, Draw draw) {
+  if (plan.replay) return plan.replay->Of(draw).sampled_at;
   return std::max<PolicyVersion>(0, BatchOf(plan, draw) - plan.max_versions);
+}
+
+std::optional<Draw> DrawAt(const JobPlan& plan, uint64_t place) {
+  if (plan.replay)
+    return place < plan.replay->size() ? std::optional(plan.replay->At(place).draw) : std::nullopt;
+  return BatchOf(plan, place) < plan.stop_steps ? std::optional(place) : std::nullopt;
 }
 
 void AddManifest(SchedulerState& state, PolicyVersion version, const std::string& hash) {
@@ -52,6 +60,7 @@ std::string SchedulerStep::PickRollout(const VersionRange& versions) const {
 }
 
 bool SchedulerStep::StartAttempt(const GroupKey& key, const VersionRange& versions) {
+  if (s_.plan.replay && !BeginReplayed(key)) return true;
   const std::string name = PickRollout(versions);
   if (name.empty()) return false;
   GroupState& group = s_.groups.at(key);
@@ -117,11 +126,13 @@ void SchedulerStep::DispatchEvaluation() {
 }
 
 void SchedulerStep::Issue(PolicyVersion train_by, const VersionRange& versions) {
-  const GroupKey key{false, s_.next_draw++};
+  const uint64_t place = s_.next_draw++;
+  const GroupKey key{false, s_.plan.replay ? s_.plan.replay->At(place).draw : place};
+  const int64_t samples = s_.plan.replay ? s_.plan.replay->At(place).samples : s_.plan.group_size;
   GroupState& group = s_.groups[key];
-  group.samples.resize(static_cast<size_t>(s_.plan.group_size));
+  group.samples.resize(static_cast<size_t>(samples));
   group.train_by = train_by;
-  Do(IssueGroup{key.draw, train_by, s_.plan.group_size});
+  Do(IssueGroup{key.draw, train_by, samples});
   StartAttempt(key, versions);
 }
 
@@ -142,10 +153,11 @@ void SchedulerStep::DispatchNewGroups() {
 // Of a deterministic job. While an evaluation is due or runs, only draws of older versions.
 void SchedulerStep::DispatchFixedDraws() {
   const PolicyVersion newest = evaluating() ? s_.version - 1 : s_.version;
-  while (BatchOf(s_.plan, s_.next_draw) < s_.plan.stop_steps) {
-    const PolicyVersion version = SampledAt(s_.plan, s_.next_draw);
-    if (version > newest || PickRollout({version, version}).empty()) return;
-    Issue(BatchOf(s_.plan, s_.next_draw), {version, version});
+  while (const std::optional<Draw> draw = DrawAt(s_.plan, s_.next_draw)) {
+    const PolicyVersion version = SampledAt(s_.plan, *draw);
+    const bool taken = s_.plan.replay && s_.plan.replay->Of(*draw).taken;
+    if (version > newest || (!taken && PickRollout({version, version}).empty())) return;
+    Issue(BatchOf(s_.plan, *draw), {version, version});
   }
 }
 
@@ -176,10 +188,8 @@ void SchedulerStep::DispatchScores() {
 }
 
 void SchedulerStep::FindCompleteBelow() {
-  const auto committed = static_cast<Draw>(std::max<PolicyVersion>(0, s_.version) * s_.plan.groups_per_step);
-  s_.complete_below = std::max(s_.complete_below, committed);
   for (; s_.complete_below < s_.next_draw; ++s_.complete_below) {
-    const auto group = s_.groups.find(GroupKey{false, s_.complete_below});
+    const auto group = s_.groups.find(GroupKey{false, *DrawAt(s_.plan, s_.complete_below)});
     if (group != s_.groups.end() && !group->second.ready) return;
   }
 }
@@ -188,8 +198,7 @@ void SchedulerStep::FindCompleteBelow() {
 PolicyVersion SchedulerStep::WantedVersion() const {
   if (!s_.plan.deterministic) return s_.version;
   PolicyVersion wanted = std::numeric_limits<PolicyVersion>::max();
-  if (BatchOf(s_.plan, s_.complete_below) < s_.plan.stop_steps)
-    wanted = SampledAt(s_.plan, s_.complete_below);
+  if (const auto draw = DrawAt(s_.plan, s_.complete_below)) wanted = SampledAt(s_.plan, *draw);
   if (evaluating()) wanted = std::min(wanted, s_.version);
   return wanted <= s_.version ? wanted : kNoPolicyVersion;
 }

@@ -134,6 +134,7 @@ void SchedulerStep::CloseBatch() {
 }
 
 void SchedulerStep::CloseFixedBatch() {
+  if (s_.plan.replay) return CloseReplayedBatch();
   const auto size = static_cast<Draw>(s_.plan.groups_per_step), first = static_cast<Draw>(s_.version) * size;
   if (s_.complete_below < first + size) return;
   for (Draw draw = first; draw < first + size; ++draw) s_.batch.push_back(draw);

@@ -59,7 +59,9 @@ class SchedulerStep {
   void DispatchNew();
   void DispatchNewGroups();
   void DispatchFixedDraws();
-  bool PassOverBarred();  // scheduler_barred.cc
+  bool PassOverBarred();                    // scheduler_barred.cc
+  bool BeginReplayed(const GroupKey& key);  // scheduler_replay.cc
+  void CloseReplayedBatch();
   void Issue(PolicyVersion train_by, const VersionRange& versions);
   void DispatchScores();
   bool StartAttempt(const GroupKey& key, const VersionRange& versions);

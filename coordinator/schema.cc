@@ -98,6 +98,8 @@ CREATE INDEX attempts_under_way ON attempts (job) WHERE ended IS NULL;
 // quarantine: samples that were given up on; they stay when the rows of their draws are gone. prompt_row:
 // from 0; NULL
 //   under version 2. released: their prompt is handed out again.
+// groups.newest: the newest version, as groups.oldest is the oldest; NULL also where completed under
+// version 2. replay_steps: how the steps of a replay compare with those recorded.
 constexpr char kThird[] = R"sql(
 CREATE TABLE quarantine (job TEXT NOT NULL, draw INTEGER NOT NULL, idx INTEGER NOT NULL, prompt_row INTEGER,
   prompt_uid TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, time INTEGER,
@@ -107,6 +109,10 @@ INSERT INTO quarantine (job, draw, idx, prompt_uid, reason, attempts)
   SELECT job, draw, idx, '', COALESCE(reason, ''),
     (SELECT COUNT(*) FROM attempts a WHERE a.job = s.job AND a.draw = s.draw)
   FROM samples s WHERE ledger = 'quarantined';
+
+ALTER TABLE groups ADD COLUMN newest INTEGER;
+CREATE TABLE replay_steps (job TEXT NOT NULL, version INTEGER NOT NULL, comparison TEXT NOT NULL,
+  PRIMARY KEY (job, version)) WITHOUT ROWID;
 )sql";
 
 constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}};

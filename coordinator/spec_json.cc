@@ -155,6 +155,10 @@ void VisitSpec(Io& io, T& spec) {
   io.Object("sampling", spec.sampling, [](auto& v, auto& s) { VisitSampling(v, s); });
   VisitLearning(io, spec);
   VisitStages(io, spec);
+  io.Object("replay", spec.replay, [](auto& v, auto& r) {
+    v("job", r.job);
+    v("steps", r.steps);
+  });
 }
 
 // The fields of each scorer. The first release had math, regex, expression and length, without mode and unit.

@@ -137,7 +137,8 @@ absl::Status Store::ForgetRecord(const JobId& job, Draw draw, const std::string&
   LogError("group_damaged", {{"job", job}, {"draw", draw}, {"why", why}});
   return TransactLocked([&, db = db_.get()](StoreTransaction& tx) -> absl::Status {
     SLUICE_RETURN_IF_ERROR(
-        db->Run("UPDATE groups SET segment = NULL, offset = NULL, bytes = NULL, oldest = NULL WHERE job = ? "
+        db->Run("UPDATE groups SET segment = NULL, offset = NULL, bytes = NULL, oldest = NULL, newest = NULL "
+                "WHERE job = ? "
                 "AND draw = ?",
                 {job, I(draw)}));
     SLUICE_RETURN_IF_ERROR(

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "coordinator/database.h"
 #include "coordinator/disk.h"
 #include "coordinator/job_view.h"
+#include "coordinator/replay_schedule.h"
 #include "coordinator/schema.h"
 #include "coordinator/segments.h"
 #include "coordinator/store_rows.h"
@@ -53,7 +55,8 @@ class Store {
 
   // The job that a request made before; empty: none.
   absl::StatusOr<JobId> FindRequest(const std::string& request_id);
-  absl::StatusOr<std::vector<JobRow>> LoadJobs();  // oldest first, views filled in
+  absl::StatusOr<std::vector<JobRow>> LoadJobs();               // oldest first, views filled in
+  absl::StatusOr<std::string> LoadFilesHash(const JobId& job);  // of its prompt files as submitted
   absl::StatusOr<Ledger> LoadLedger(const JobId& job);
   absl::StatusOr<std::vector<StoredGroup>> LoadOpenGroups(const JobId& job);  // that have samples in flight
   absl::StatusOr<std::optional<StoredBatch>> LoadBatch(const JobId& job, PolicyVersion version);
@@ -74,6 +77,13 @@ class Store {
   absl::StatusOr<std::vector<QuarantineView>> ListQuarantine(const JobId& job, int32_t limit);
   // The rows of the prompts that are not handed out.
   absl::StatusOr<std::vector<uint64_t>> LoadQuarantinedRows(const JobId& job);
+  // What a replay of the first `steps` steps follows (store_replay.cc). FAILED_PRECONDITION names the step
+  // whose samples are no longer kept, and the remedy.
+  absl::StatusOr<std::shared_ptr<const ReplaySchedule>> LoadSchedule(const JobId& job, int64_t steps);
+  absl::StatusOr<std::optional<StepRecordView>> LoadStepRecord(const JobId& job, PolicyVersion version);
+  // Of the versions after `after`, in order, at most `limit`.
+  absl::StatusOr<std::vector<ReplayStepView>> ListReplaySteps(const JobId& job, PolicyVersion after,
+                                                              int32_t limit);
   // Whether every counter equals the rows it counts, and issued the sum: INTERNAL names what does not.
   absl::Status CheckLedger(const JobId& job);
 
@@ -89,6 +99,16 @@ class Store {
   absl::Status ForgetRecord(const JobId& job, Draw draw, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TransactLocked(const std::function<absl::Status(StoreTransaction&)>& body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  struct RecordedRow {
+    RecordedGroup group;
+    SegmentRef record;
+    PolicyVersion oldest = kNoPolicyVersion, newest = kNoPolicyVersion;
+  };
+  absl::Status ReadRecordedBatches(const JobId& job, int64_t steps,
+                                   std::vector<std::vector<RecordedRow>>& out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ReadRecordedSamples(const JobId& job, int64_t steps, std::map<Draw, RecordedGroup*>& groups)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ExplainMissing(const JobId& job, int64_t step, bool evaluation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

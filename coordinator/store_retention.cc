@@ -137,8 +137,15 @@ absl::StatusOr<bool> Store::RemoveProgressFile() {
   return false;
 }
 
-// Whether the file has a group that may be trained on, for the first time or once more.
+// Whether the file has a group that may be trained on, for the first time or once more, or that a replay
+// follows.
 absl::StatusOr<bool> Store::IsNeeded(int64_t segment) {
+  bool replayed = false;
+  SLUICE_RETURN_IF_ERROR(
+      db_->Query("SELECT 1 FROM jobs r JOIN groups g ON g.job = json_extract(r.spec, '$.replay.job') "
+                 "WHERE r.ended IS NULL AND g.segment = ? LIMIT 1",
+                 {segment}, [&](const SqlRow&) { replayed = true; }));
+  if (replayed) return true;
   std::vector<std::pair<Horizon, bool>>
       jobs;  // with whether a group in the file is to be trained on or redone
   SLUICE_RETURN_IF_ERROR(db_->Query(

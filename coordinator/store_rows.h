@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -36,6 +37,10 @@ struct StoredBatch {
   bool committed = false;
   std::string manifest_hash;
 };
+
+// The oldest and the newest version that samples with a reward were sampled at; kNoPolicyVersion: there are
+// none.
+std::pair<PolicyVersion, PolicyVersion> VersionsIn(const Group& group);
 
 struct AttemptStart {
   Draw draw = 0;

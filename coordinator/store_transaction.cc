@@ -17,16 +17,8 @@ constexpr int64_t kEventsKept = 1000;  // of a job
 
 int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
 
-// Of what the group is trained on: samples with a reward.
-PolicyVersion OldestVersion(const Group& group) {
-  PolicyVersion oldest = kNoPolicyVersion;
-  for (const ScoredSample& sample : group.samples) {
-    if (!sample.verdict.HasReward()) continue;
-    for (const VersionSpan& span : sample.trajectory.spans) {
-      oldest = oldest == kNoPolicyVersion ? span.version : std::min(oldest, span.version);
-    }
-  }
-  return oldest;
+SqlValue VersionOrNull(PolicyVersion version) {
+  return version == kNoPolicyVersion ? SqlValue(nullptr) : SqlValue(int64_t{version});
 }
 
 // "0-3,7": in order, whatever the order they are given in.
@@ -44,6 +36,18 @@ std::string DrawRanges(std::vector<Draw> draws) {
 }
 
 }  // namespace
+
+std::pair<PolicyVersion, PolicyVersion> VersionsIn(const Group& group) {
+  std::pair<PolicyVersion, PolicyVersion> out{kNoPolicyVersion, kNoPolicyVersion};
+  for (const ScoredSample& sample : group.samples) {
+    if (!sample.verdict.HasReward()) continue;
+    for (const VersionSpan& span : sample.trajectory.spans) {
+      out.first = out.first == kNoPolicyVersion ? span.version : std::min(out.first, span.version);
+      out.second = std::max(out.second, span.version);
+    }
+  }
+  return out;
+}
 
 const char* AttemptOutcomeName(AttemptOutcome outcome) {
   switch (outcome) {
@@ -124,11 +128,12 @@ absl::StatusOr<SegmentRef> StoreTransaction::Append(const Group& group) {
 absl::Status StoreTransaction::CompleteGroup(const JobId& job, const Group& group) {
   SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, Append(group));
   SLUICE_FAIL_POINT("coordinator.group_appended");
-  const PolicyVersion oldest = OldestVersion(group);
-  SLUICE_RETURN_IF_ERROR(db_.Run(
-      "UPDATE groups SET segment = ?, offset = ?, bytes = ?, oldest = ? WHERE job = ? AND draw = ?",
-      {ref.segment, ref.offset, ref.bytes,
-       oldest == kNoPolicyVersion ? SqlValue(nullptr) : SqlValue(int64_t{oldest}), job, I(group.draw)}));
+  const auto [oldest, newest] = VersionsIn(group);
+  SLUICE_RETURN_IF_ERROR(
+      db_.Run("UPDATE groups SET segment = ?, offset = ?, bytes = ?, oldest = ?, newest = ? WHERE job = ? "
+              "AND draw = ?",
+              {ref.segment, ref.offset, ref.bytes, VersionOrNull(oldest), VersionOrNull(newest), job,
+               I(group.draw)}));
   if (db_.changes() != 1) {
     return absl::FailedPreconditionError(absl::StrCat("draw ", group.draw, " of ", job, " was not issued"));
   }

@@ -47,6 +47,7 @@ class StoreTransaction {
                            const StepRecordView& record);
   absl::Status AddEvaluationGroup(const JobId& job, int64_t step, const Group& group);
   absl::Status AddEvaluation(const JobId& job, const EvaluationView& evaluation);
+  absl::Status AddReplayStep(const JobId& job, const ReplayStepView& step);
   absl::Status AddEvent(const JobId& job, const JobEventView& event);
   absl::Status AddAttempt(const JobId& job, const AttemptStart& attempt);
   // `tokens`: completion tokens that came of it. Nothing happens when it has ended.

@@ -36,8 +36,9 @@ class SimulatedStore {
   explicit SimulatedStore(JobPlan plan) : plan_(plan) {}
 
   void Write(const IssueGroup& a) {
-    EXPECT_EQ(a.draw, next_draw_) << "draws are never used again";
-    next_draw_ = a.draw + 1;
+    EXPECT_EQ(a.draw, plan_.replay ? plan_.replay->At(next_draw_).draw : next_draw_)
+        << "draws are never used again";
+    ++next_draw_;
     groups_[a.draw] = {a.train_by, false,
                        std::vector<LedgerColumn>(static_cast<size_t>(a.samples), LedgerColumn::kInFlight)};
     issued_ += a.samples;
@@ -174,6 +175,16 @@ class SimulatedWorld {
 
   const SchedulerState& state() const { return state_; }
   const SimulatedStore& store() const { return store_; }
+  // What the job has done so far, for a replay of it.
+  std::vector<std::vector<RecordedGroup>> Record() const {
+    std::vector<std::vector<RecordedGroup>> batches;
+    for (const auto& [version, batch] : store_.batches()) {
+      if (version == 0 || !batch.committed) continue;
+      std::vector<RecordedGroup>& out = batches.emplace_back();
+      for (Draw draw : batch.draws) out.push_back(RecordOf(draw));
+    }
+    return batches;
+  }
   // Of the last version: a function of all that was trained on.
   std::string weights() const { return learner_.made.empty() ? "" : learner_.made.rbegin()->second; }
 
@@ -243,6 +254,23 @@ class SimulatedWorld {
     PolicyVersion pinned = kNoPolicyVersion;
   };
 
+  RecordedGroup RecordOf(Draw draw) const {
+    RecordedGroup out;
+    out.draw = draw;
+    const std::vector<LedgerColumn>& columns = store_.groups().at(draw).columns;
+    out.samples = static_cast<int64_t>(columns.size());
+    std::set<PolicyVersion> versions;
+    for (uint32_t i = 0; i < columns.size(); ++i) {
+      if (columns[i] != LedgerColumn::kTrained) {
+        out.lost[i] = {columns[i], "recorded"};
+      } else {
+        versions.insert(sampled_.at({draw, i}));
+      }
+    }
+    out.taken = versions.size() > 1;
+    out.sampled_at = versions.empty() ? 0 : *versions.rbegin();
+    return out;
+  }
   uint64_t Below(uint64_t n) { return random_() % n; }
   static uint64_t Hash(uint64_t a, uint64_t b) {
     uint64_t x = a * 0x9E3779B97F4A7C15u + b + 0x632BE59BD9B4E019u;
@@ -289,7 +317,11 @@ class SimulatedWorld {
         const auto at = sampled_.find({draw, i});
         if (at == sampled_.end() || store_.groups().at(draw).columns[i] != LedgerColumn::kInFlight) continue;
         EXPECT_LE(version - 1 - at->second, plan_.max_versions) << "sample " << draw << "/" << i;
-        if (!plan_.deterministic) continue;
+        if (plan_.replay) {
+          EXPECT_EQ(at->second, plan_.replay->Of(draw).sampled_at) << "draw " << draw;
+          EXPECT_EQ(plan_.replay->Of(draw).batch, version - 1);
+        }
+        if (!plan_.deterministic || plan_.replay) continue;
         EXPECT_EQ(at->second, std::max<int64_t>(0, version - 1 - plan_.max_versions)) << "draw " << draw;
         EXPECT_EQ(static_cast<int64_t>(draw) / plan_.groups_per_step, version - 1);
       }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -37,6 +38,17 @@ absl::StatusOr<T> Parse(absl::string_view text, F read) {
   } catch (const json::exception& error) {
     return absl::DataLossError(absl::StrCat("a stored record cannot be read: ", error.what()));
   }
+}
+
+json DifferenceToJson(const ReplayDifference& d) {
+  return {{"where", d.where}, {"recorded", d.recorded}, {"replayed", d.replayed}};
+}
+
+std::optional<ReplayDifference> DifferenceIn(const json& in, const char* name) {
+  if (!in.contains(name)) return std::nullopt;
+  const json& d = in.at(name);
+  return ReplayDifference{d.at("where").get<std::string>(), d.at("recorded").get<std::string>(),
+                          d.at("replayed").get<std::string>()};
 }
 
 }  // namespace
@@ -78,6 +90,37 @@ absl::StatusOr<EvaluationView> EvaluationFromJson(absl::string_view text) {
     out.samples = in.at("samples").get<int64_t>();
     out.mean_tokens = in.at("mean_tokens").get<double>();
     out.accuracy_by_kind = NumbersFrom(in.at("kinds"));
+  });
+}
+
+std::string ReplayStepToJson(const ReplayStepView& s) {
+  json out = {{"version", s.version},
+              {"recorded_manifest", s.recorded_manifest},
+              {"manifest", s.manifest},
+              {"compared", s.compared},
+              {"different", s.different},
+              {"taken", s.taken},
+              {"lost", s.lost},
+              {"recorded_kernel_path", s.recorded_kernel_path},
+              {"kernel_path", s.kernel_path}};
+  if (s.sample) out["sample"] = DifferenceToJson(*s.sample);
+  if (s.metric) out["metric"] = DifferenceToJson(*s.metric);
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::StatusOr<ReplayStepView> ReplayStepFromJson(absl::string_view text) {
+  return Parse<ReplayStepView>(text, [](const json& in, ReplayStepView& out) {
+    out.version = in.at("version").get<int64_t>();
+    out.recorded_manifest = in.at("recorded_manifest").get<std::string>();
+    out.manifest = in.at("manifest").get<std::string>();
+    out.compared = in.at("compared").get<int64_t>();
+    out.different = in.at("different").get<int64_t>();
+    out.taken = in.at("taken").get<int64_t>();
+    out.lost = in.at("lost").get<int64_t>();
+    out.recorded_kernel_path = in.at("recorded_kernel_path").get<std::string>();
+    out.kernel_path = in.at("kernel_path").get<std::string>();
+    out.sample = DifferenceIn(in, "sample");
+    out.metric = DifferenceIn(in, "metric");
   });
 }
 

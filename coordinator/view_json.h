@@ -13,5 +13,7 @@ std::string StepRecordToJson(const StepRecordView& record);
 absl::StatusOr<StepRecordView> StepRecordFromJson(absl::string_view json);  // DATA_LOSS
 std::string EvaluationToJson(const EvaluationView& evaluation);
 absl::StatusOr<EvaluationView> EvaluationFromJson(absl::string_view json);  // DATA_LOSS
+std::string ReplayStepToJson(const ReplayStepView& step);
+absl::StatusOr<ReplayStepView> ReplayStepFromJson(absl::string_view json);  // DATA_LOSS
 
 }  // namespace sluice

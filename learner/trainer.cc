@@ -16,6 +16,7 @@
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/spec/checkpoint_dir.h"
+#include "core/spec/manifest.h"
 #include "core/weights/fetch_policy.h"
 #include "learner/audit.h"
 #include "learner/batch.h"
@@ -315,7 +316,20 @@ class LocalTrainer::Impl {
   absl::StatusOr<PolicyRef> Lookup(PolicyVersion version) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     SLUICE_ASSIGN_OR_RETURN(PolicyRef ref, options_.policies->Lookup(job_name_, version));
     if (!options_.source.empty()) ref.source = options_.source;
+    SLUICE_RETURN_IF_ERROR(NameAsRecorded(ref));
     return ref;
+  }
+
+  // Of a replay: what the version would be called in the job that it repeats. A manifest names its job.
+  absl::Status NameAsRecorded(PolicyRef& ref) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    if (spec_.replay.job.empty()) return absl::OkStatus();
+    SLUICE_ASSIGN_OR_RETURN(
+        const std::string text,
+        options_.policies->ReadManifest(ref.job, ref.version, absl::Now() + options_.collective_timeout));
+    SLUICE_ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(text));
+    manifest.job = spec_.replay.job;
+    ref.recorded_job_hash = ManifestHash(SerializeManifest(manifest));
+    return absl::OkStatus();
   }
 
   absl::Status Publish(PolicyVersion version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
@@ -331,6 +345,7 @@ class LocalTrainer::Impl {
     SLUICE_RETURN_IF_ERROR(Annotate(ref.status(), absl::StrCat("publishing version ", version)));
     policy_ = *std::move(ref);
     if (!options_.source.empty()) policy_.source = options_.source;
+    SLUICE_RETURN_IF_ERROR(NameAsRecorded(policy_));
     version_ = version;
     absl::MutexLock lock(&pending_mu_);
     published_ = version;

@@ -71,6 +71,10 @@ void CheckStages(const JobSpec& spec, Rules& rules) {
   rules.InRange(spec.warm_start.batch_size, 1, 1 << 16, "warm_start.batch_size");
   rules.InRange(spec.warm_start.learning_rate, 0, 10, "warm_start.learning_rate");
   rules.InRange(static_cast<double>(spec.stop_steps), 1, 1e9, "stop.steps");
+  rules.Require(spec.replay.job.size() <= 256, "replay.job", "must have at most 256 characters");
+  rules.InRange(static_cast<double>(spec.replay.steps), 0, 1e9, "replay.steps");
+  rules.Require(spec.replay.steps == 0 || !spec.replay.job.empty(), "replay.job",
+                "is needed when replay.steps is given");
 }
 
 // What would make a batch depend on who was fast.

@@ -167,6 +167,12 @@ struct TimeoutSpec {
   int32_t max_attempts = 3;  // of a sample; then it is quarantined
 };
 
+// Does the steps of a recorded job again and compares them. The rest of the spec is that job's.
+struct ReplaySpec {
+  JobId job;          // empty: no replay
+  int64_t steps = 0;  // the first so many; 0, until the coordinator took the job: all that there are
+};
+
 struct JobSpec {
   std::string name;
   uint64_t seed = 0;
@@ -184,6 +190,7 @@ struct JobSpec {
   WarmStartSpec warm_start;
   TimeoutSpec timeout;
   int64_t stop_steps = 100;
+  ReplaySpec replay;
 };
 
 // Checks ranges and contradictions; the message names the field as in the proto ("sampling.group_size: ...").

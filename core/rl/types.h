@@ -159,6 +159,9 @@ struct PolicyRef {
   PolicyVersion version = kNoPolicyVersion;
   std::string manifest_hash;
   std::string source;
+  // From the learner of a replay: the hash that the manifest would have under the recorded job's name. Else
+  // empty.
+  std::string recorded_job_hash = {};
   friend bool operator==(const PolicyRef&, const PolicyRef&) = default;
 };
 

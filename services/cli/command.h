@@ -60,7 +60,8 @@ void AddUpCommands(CommandLine& line);      // up, down
 void AddSubmitCommands(CommandLine& line);  // check, submit
 void AddShowCommands(CommandLine& line);    // jobs, show, ledger, samples
 void AddWatchCommand(CommandLine& line);
-void AddRecordCommands(CommandLine& line);   // attempts, quarantine
+void AddRecordCommands(CommandLine& line);  // attempts, quarantine
+void AddReplayCommand(CommandLine& line);
 void AddControlCommands(CommandLine& line);  // pause, resume, cancel, checkpoints, export
 void AddGenerateCommand(CommandLine& line);
 void AddScoreCommand(CommandLine& line);

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   sluice::cli::AddShowCommands(line);
   sluice::cli::AddWatchCommand(line);
   sluice::cli::AddRecordCommands(line);
+  sluice::cli::AddReplayCommand(line);
   sluice::cli::AddControlCommands(line);
   sluice::cli::AddGenerateCommand(line);
   sluice::cli::AddScoreCommand(line);

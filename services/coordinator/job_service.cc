@@ -205,6 +205,19 @@ grpc::ServerUnaryReactor* JobAdapter::ReleaseQuarantine(grpc::CallbackServerCont
   });
 }
 
+grpc::ServerUnaryReactor* JobAdapter::ListReplaySteps(grpc::CallbackServerContext* context,
+                                                      const v1::ListReplayStepsRequest* request,
+                                                      v1::ListReplayStepsResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(
+        const std::vector<ReplayStepView> steps,
+        coordinator_.ListReplaySteps(request->job(), request->after_step(), request->limit()));
+    for (const ReplayStepView& step : steps) *response->add_steps() = ToProto(step);
+    return absl::OkStatus();
+  });
+}
+
 grpc::ServerUnaryReactor* JobAdapter::ListCheckpoints(grpc::CallbackServerContext* context,
                                                       const v1::ListCheckpointsRequest* request,
                                                       v1::ListCheckpointsResponse* response) {

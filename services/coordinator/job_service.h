@@ -46,6 +46,9 @@ class JobAdapter final : public v1::JobService::CallbackService {
   grpc::ServerUnaryReactor* ReleaseQuarantine(grpc::CallbackServerContext* context,
                                               const v1::ReleaseQuarantineRequest* request,
                                               v1::ReleaseQuarantineResponse* response) override;
+  grpc::ServerUnaryReactor* ListReplaySteps(grpc::CallbackServerContext* context,
+                                            const v1::ListReplayStepsRequest* request,
+                                            v1::ListReplayStepsResponse* response) override;
   grpc::ServerUnaryReactor* ListCheckpoints(grpc::CallbackServerContext* context,
                                             const v1::ListCheckpointsRequest* request,
                                             v1::ListCheckpointsResponse* response) override;

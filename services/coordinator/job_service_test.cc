@@ -93,6 +93,13 @@ class FakeCoordinator final : public Coordinator {
     view.reason = "it crashes";
     return std::vector<QuarantineView>{view};
   }
+  absl::StatusOr<std::vector<ReplayStepView>> ListReplaySteps(const JobId&, PolicyVersion after,
+                                                              int32_t) override {
+    ReplayStepView view;
+    view.version = after + 1;
+    view.metric = ReplayDifference{"kl", "1", "2"};
+    return std::vector<ReplayStepView>{view};
+  }
   absl::StatusOr<int64_t> ReleaseQuarantine(const JobId&, const std::vector<uint64_t>& rows) override {
     released = rows;
     return 3;
@@ -213,6 +220,15 @@ TEST_F(JobServiceTest, AttemptsAndTheQuarantineAreListed) {
   EXPECT_EQ(sample.draw(), 4u);
   EXPECT_EQ(sample.prompt_row(), -1);
   EXPECT_FALSE(sample.has_time());
+}
+
+TEST_F(JobServiceTest, StepsOfAReplayAreListed) {
+  const auto steps = client_->ListReplaySteps("j1", 4);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  EXPECT_EQ(steps->steps(0).step(), 5);
+  EXPECT_FALSE(steps->steps(0).equal());
+  EXPECT_EQ(steps->steps(0).metric().where(), "kl");
+  EXPECT_FALSE(steps->steps(0).has_sample());
 }
 
 TEST_F(JobServiceTest, PromptsAreReleasedByRowOrAllAtOnce) {

@@ -47,6 +47,14 @@ v1::StepRecord ToProto(const StepRecordView& view) {
   return out;
 }
 
+v1::ReplayDifference ToProto(const ReplayDifference& difference) {
+  v1::ReplayDifference out;
+  out.set_where(difference.where);
+  out.set_recorded(difference.recorded);
+  out.set_replayed(difference.replayed);
+  return out;
+}
+
 }  // namespace
 
 v1::JobState ToProto(JobState state) {
@@ -144,6 +152,23 @@ v1::QuarantinedSample ToProto(const QuarantineView& view) {
   out.set_attempts(view.attempts);
   if (IsSet(view.time)) SetTime(view.time, out.mutable_time());
   out.set_released(view.released);
+  return out;
+}
+
+v1::ReplayStep ToProto(const ReplayStepView& view) {
+  v1::ReplayStep out;
+  out.set_step(view.version);
+  out.set_equal(view.equal());
+  out.set_recorded_manifest_hash(view.recorded_manifest);
+  out.set_manifest_hash(view.manifest);
+  out.set_samples_compared(view.compared);
+  out.set_samples_different(view.different);
+  out.set_samples_taken(view.taken);
+  out.set_samples_lost(view.lost);
+  if (view.sample) *out.mutable_sample() = ToProto(*view.sample);
+  if (view.metric) *out.mutable_metric() = ToProto(*view.metric);
+  out.set_recorded_kernel_path(view.recorded_kernel_path);
+  out.set_kernel_path(view.kernel_path);
   return out;
 }
 

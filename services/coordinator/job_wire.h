@@ -14,6 +14,7 @@ v1::WorkerStatus ToProto(const WorkerView& view);
 v1::ListSamplesResponse ToProto(const SampleView& view);
 v1::Attempt ToProto(const AttemptView& view);
 v1::QuarantinedSample ToProto(const QuarantineView& view);
+v1::ReplayStep ToProto(const ReplayStepView& view);
 v1::JobState ToProto(JobState state);
 
 // INVALID_ARGUMENT for WORKER_ROLE_UNSPECIFIED and values unknown here.

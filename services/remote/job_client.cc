@@ -118,6 +118,17 @@ absl::StatusOr<int64_t> JobClient::ReleaseQuarantine(const v1::ReleaseQuarantine
   return response.prompts();
 }
 
+absl::StatusOr<v1::ListReplayStepsResponse> JobClient::ListReplaySteps(const std::string& job,
+                                                                       int64_t after_step) {
+  v1::ListReplayStepsRequest request;
+  request.set_job(job);
+  request.set_after_step(after_step);
+  v1::ListReplayStepsResponse response;
+  ClientCall call(peer_, Deadline(), &options_.cancel);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->ListReplaySteps(call.context(), request, &response)));
+  return response;
+}
+
 absl::StatusOr<int64_t> JobClient::Export(const std::string& job, std::optional<int64_t> policy_version,
                                           const std::string& path) {
   v1::ExportJobRequest request;

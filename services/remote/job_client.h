@@ -39,6 +39,7 @@ class JobClient {
   absl::StatusOr<v1::ListQuarantineResponse> ListQuarantine(const v1::ListQuarantineRequest& request);
   // Returns how many prompts were released.
   absl::StatusOr<int64_t> ReleaseQuarantine(const v1::ReleaseQuarantineRequest& request);
+  absl::StatusOr<v1::ListReplayStepsResponse> ListReplaySteps(const std::string& job, int64_t after_step);
   // Returns the version written; nullopt: the last.
   absl::StatusOr<int64_t> Export(const std::string& job, std::optional<int64_t> policy_version,
                                  const std::string& path);

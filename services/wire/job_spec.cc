@@ -188,6 +188,8 @@ absl::Status CheckWhole(const v1::JobSpec& proto, const JobSpec& spec) {
   check.NotNegative(spec.evaluation.max_prompts, "evaluation.max_prompts");
   check.Require(!proto.has_warm_start() || (!spec.warm_start.file.empty() && spec.warm_start.steps > 0),
                 "warm_start", "file and steps are both needed; leave warm_start out to have none");
+  check.Require(!proto.has_replay() || !spec.replay.job.empty(), "replay.job",
+                "is needed; leave replay out to have none");
   check.NotNegative(spec.warm_start.warmup_steps, "warm_start.warmup_steps");
   check.Require(
       spec.optimizer.schedule != ScheduleKind::kCosine || spec.optimizer.warmup_steps < spec.stop_steps,
@@ -306,6 +308,10 @@ v1::JobSpec ToProto(const JobSpec& spec) {
                                                   ? v1::StalenessSpec::CONTINUE
                                                   : v1::StalenessSpec::FINISH);
   WriteStages(spec, out);
+  if (!spec.replay.job.empty()) {
+    out.mutable_replay()->set_job(spec.replay.job);
+    out.mutable_replay()->set_steps(spec.replay.steps);
+  }
   return out;
 }
 
@@ -325,6 +331,7 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
   SLUICE_RETURN_IF_ERROR(ReadOptimizer(proto.optimizer(), out.optimizer));
   SetUnlessZero(proto.batch().groups_per_step(), out.batch.groups_per_step);
   SetUnlessZero(proto.batch().micro_batch_tokens(), out.batch.micro_batch_tokens);
+  out.replay = {proto.replay().job(), proto.replay().steps()};
   SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.deterministic, out.staleness));
   ReadStages(proto, out);
   SLUICE_RETURN_IF_ERROR(CheckWhole(proto, out));

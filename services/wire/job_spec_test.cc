@@ -83,7 +83,8 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
     staleness { max_versions: 0 on_deadline: WAIT on_new_version: CONTINUE }
     evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 } checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
     stop { steps: 50 } warm_start { file: "w" steps: 9 batch_size: 2 learning_rate: 0 warmup_steps: 0 }
-    timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 })");
+    timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 }
+    replay { job: "recorded" steps: 3 })");
   const absl::StatusOr<JobSpec> spec = FromProto(proto);
   ASSERT_TRUE(spec.ok()) << spec.status();
   std::string difference;

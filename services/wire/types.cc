@@ -390,6 +390,7 @@ v1::PolicyRef ToProto(const PolicyRef& policy) {
   out.set_policy_version(policy.version);
   out.set_manifest_hash(policy.manifest_hash);
   out.set_source(policy.source);
+  out.set_recorded_job_hash(policy.recorded_job_hash);
   return out;
 }
 
@@ -400,7 +401,8 @@ absl::StatusOr<PolicyRef> FromProto(const v1::PolicyRef& proto) {
   check.Name(proto.manifest_hash(), "manifest_hash");
   check.AtMost(proto.source().size(), kMaxPathBytes, "source", "bytes");
   SLUICE_RETURN_IF_ERROR(check.status());
-  return PolicyRef{proto.job(), proto.policy_version(), proto.manifest_hash(), proto.source()};
+  return PolicyRef{proto.job(), proto.policy_version(), proto.manifest_hash(), proto.source(),
+                   proto.recorded_job_hash()};
 }
 
 v1::Ledger ToProto(const Ledger& ledger) {

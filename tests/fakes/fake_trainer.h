@@ -128,6 +128,7 @@ class FakeTrainer final : public Trainer {
     if (absl::Status status = CheckOpen(job); !status.ok()) return status;
     if (results_.count(0) == 0) {
       results_[0].policy = PolicyRef{job, 0, Sha256Hex(absl::StrCat("first", warm_steps_, salt_)), "fake"};
+      results_[0].policy.recorded_job_hash = AsRecorded(results_[0].policy);
       MakeCheckpoint();
     }
     return results_.at(0).policy;
@@ -180,6 +181,10 @@ class FakeTrainer final : public Trainer {
   }
 
  private:
+  // These manifests do not name their job.
+  std::string AsRecorded(const PolicyRef& policy) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return spec_.replay.job.empty() ? "" : policy.manifest_hash;
+  }
   struct Failure {
     absl::Status status;
     bool after = false;
@@ -227,6 +232,7 @@ class FakeTrainer final : public Trainer {
     result.metrics.values = {
         {"loss", 0.5}, {"kl", 0.01}, {"exact_compared", compared}, {"exact_max_difference", 0}};
     result.checkpointed = version % spec_.checkpoint.every_steps == 0;
+    result.policy.recorded_job_hash = AsRecorded(result.policy);
     results_[version] = result;
     if (result.checkpointed) MakeCheckpoint();
     return result;

@@ -138,15 +138,17 @@ void AddUpCommands(CommandLine& line) {
             ->capture_default_str()
             ->check(CLI::Range(1.0, 86400.0));
         command
-            .add_option("--keep-samples-bytes", o.shape.keep_samples_bytes,
-                        "Above this the coordinator removes the files of the oldest samples, but none that may "
-                        "be trained on (default: 8 GiB)")
+            .add_option(
+                "--keep-samples-bytes", o.shape.keep_samples_bytes,
+                "Above this the coordinator removes the files of the oldest samples, but none that may "
+                "be trained on (default: 8 GiB)")
             ->transform(CLI::AsSizeValue(false))
             ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 60));
         command
-            .add_option("--keep-free-bytes", o.shape.keep_free_bytes,
-                        "With less room on the coordinator's disk, or less than a twentieth of it, nothing new "
-                        "begins (default: 256 MiB)")
+            .add_option(
+                "--keep-free-bytes", o.shape.keep_free_bytes,
+                "With less room on the coordinator's disk, or less than a twentieth of it, nothing new "
+                "begins (default: 256 MiB)")
             ->transform(CLI::AsSizeValue(false))
             ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 60));
         command.add_flag("--detach", o.detach, "Return when everything serves and leave it running");
