@@ -158,6 +158,19 @@ void ExpectSameCurves(const std::vector<StepResult>& a, const std::vector<StepRe
   }
 }
 
+TEST_F(TrainerTest, ReplayNamesItsVersionsAsTheRecordedJobDid) {
+  TestGang first(Folder("first"), 1);
+  ASSERT_TRUE(first->Open(kJob, spec_).ok());
+  const PolicyRef recorded = *first->PublishFirst(kJob);
+  EXPECT_EQ(recorded.recorded_job_hash, "");
+  spec_.replay = {kJob, 1};
+  TestGang again(Folder("again"), 1);
+  ASSERT_TRUE(again->Open("replay", spec_).ok());
+  const PolicyRef replayed = *again->PublishFirst("replay");
+  EXPECT_NE(replayed.manifest_hash, recorded.manifest_hash) << "a manifest names its job";
+  EXPECT_EQ(replayed.recorded_job_hash, recorded.manifest_hash);
+}
+
 TEST_F(TrainerTest, LearningCurveDoesNotDependOnRanks) {
   const auto one = TrainFresh("one", 1, 20), two = TrainFresh("two", 2, 20);
   ExpectSameCurves(one, two);
