@@ -90,6 +90,47 @@ TEST_F(StoreRetentionTest, KeepsNoMoreThanTheLimitAndTheWholeAccount) {
   Expect(store_->CheckLedger("j"));
 }
 
+TEST_F(StoreRetentionTest, KeepsTheQuarantineWhenTheRowsOfItsDrawsAreGone) {
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    const Draw draw = row_.next_draw++;
+    Expect(tx.IssueGroup("j", draw, 1, 2));
+    for (uint32_t n : {0, 1}) Expect(tx.AddAttempt("j", {draw, n, "w", 1, 2, absl::UnixEpoch()}));
+    for (uint32_t i : {0, 1}) {
+      Expect(tx.SettleSample("j", {draw, i}, LedgerColumn::kQuarantined, "it crashes"));
+      Expect(tx.Quarantine("j", {{draw, i}, 17, "row-17", "it crashes", 0, absl::FromUnixSeconds(9), false}));
+    }
+    return tx.UpdateJob(row_);
+  }));
+  for (int64_t v = 1; v <= 20; ++v) Step(v, v / 2 * 2);
+  TidyAll();
+  EXPECT_EQ(Sql("SELECT COUNT(*) FROM samples WHERE draw = 0"), "0");
+  const auto kept = *store_->ListQuarantine("j", 10);
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[1].sample, (SampleKey{0, 1}));
+  EXPECT_EQ(kept[0].prompt_uid, "row-17");
+  EXPECT_EQ(kept[0].attempts, 2);
+  EXPECT_EQ(kept[0].time, absl::FromUnixSeconds(9));
+  EXPECT_EQ(*store_->LoadQuarantinedRows("j"), std::vector<uint64_t>{17});
+  Expect(store_->CheckLedger("j"));
+}
+
+TEST_F(StoreRetentionTest, KeepsWhatAReplayFollows) {
+  for (int64_t v = 1; v <= 20; ++v) Step(v, v);
+  JobRow replay = Row("again");
+  replay.view.spec.replay = {"j", 20};
+  Expect(store_->Transact([&](StoreTransaction& tx) { return tx.InsertJob(replay, ""); }));
+  TidyAll();
+  const auto schedule = store_->LoadSchedule("j", 20);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_EQ((*schedule)->steps(), 20);
+  EXPECT_EQ((*schedule)->Of(7).sampled_at, 1);
+  replay.view.end_time = absl::FromUnixSeconds(9);
+  Expect(store_->Transact([&](StoreTransaction& tx) { return tx.UpdateJob(replay); }));
+  TidyAll();
+  const absl::Status gone = store_->LoadSchedule("j", 20).status();
+  EXPECT_THAT(std::string(gone.message()), AllOf(HasSubstr("step 1 "), HasSubstr("--keep-samples-bytes")));
+}
+
 TEST_F(StoreRetentionTest, SaysWhichSamplesAreNoLongerKept) {
   for (int64_t v = 1; v <= 20; ++v) Step(v, v / 2 * 2);
   TidyAll();
