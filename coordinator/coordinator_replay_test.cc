@@ -104,7 +104,8 @@ class ReplayTest : public CoordinatorTest {
   Draw DrawOf(const JobId& job, PolicyVersion version) {
     Draw found = 0;
     Tamper([&](Store& store) {
-      for (Draw draw : store.LoadBatch(job, version)->value().draws) {
+      const StoredBatch batch = **store.LoadBatch(job, version);
+      for (Draw draw : batch.draws) {
         const Group group = *store.LoadGroup(job, draw);
         const auto versions = VersionsIn(group);
         if (versions.first == versions.second && group.samples[0].verdict.HasReward()) found = draw;
