@@ -96,8 +96,8 @@ def run(binaries, role, folder):
             if role == "learner":
                 resumed = fleet.call("resume", job)
                 assert resumed.returncode == 0, resumed.stderr
-            after = fleet.await_job(job, lambda j: int(j["step"]) >= int(shown["step"]) + 2)
-            assert after["state"] == "RUNNING", after
+            # Steps whose groups were complete may come before it is seen that there is room.
+            fleet.await_job(job, lambda j: int(j["step"]) >= int(shown["step"]) + 2 and j["state"] == "RUNNING")
             assert fleet.call("cancel", job).returncode == 0
             ended = fleet.await_job(job, lambda j: j["state"] == "JOB_CANCELLED")
             assert check_ledger(ended["ledger"])["in_flight"] == 0, ended["ledger"]
