@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -23,8 +24,12 @@ struct ActiveRun {
 
   const uint64_t number;  // tells answers to calls of an earlier run
   const std::unique_ptr<JobRun> job;
-  Ledger ledger;                            // as durable
-  std::map<uint64_t, CancelToken> cancels;  // of attempts under way
+  std::string learner;                             // that the job has; empty: it waits for one
+  absl::Time learner_lost = absl::InfinitePast();  // when it was, the last time
+  JobId yields_to;                                 // the job that is to have the learner next; empty: none
+  int32_t rollout_workers = 0;                     // that work for it
+  Ledger ledger;                                   // as durable
+  std::map<uint64_t, CancelToken> cancels;         // of attempts under way
   StallDetector stalls;
   absl::Time stalls_looked = absl::InfinitePast();
 };

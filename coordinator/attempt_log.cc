@@ -18,6 +18,9 @@ AttemptOutcome OutcomeOf(uint64_t attempt, absl::Time deadline, const Event& eve
   if (const auto* arrived = std::get_if<SampleArrived>(&event.body)) {
     return arrived->attempt == attempt ? AttemptOutcome::kDone : AttemptOutcome::kHedgeLost;
   }
+  if (const auto* down = std::get_if<WorkerDown>(&event.body); down && down->given_away) {
+    return AttemptOutcome::kCancelled;
+  }
   if (std::holds_alternative<WorkerDown>(event.body) || std::holds_alternative<RolloutUp>(event.body)) {
     return AttemptOutcome::kLost;
   }

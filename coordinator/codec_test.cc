@@ -141,6 +141,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.checkpoint = {7, 8, 9};
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
   spec.timeout = {1, 2, 3, 4, 5};
+  spec.share = {-6, 7, 8};
   spec.stop_steps = 99;
   const std::string json = SpecToJson(spec);
   auto read = SpecFromJson(json);
@@ -159,6 +160,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->staleness.on_new_version, SwapMode::kContinue);
   EXPECT_EQ(read->timeout.max_attempts, 5);
   EXPECT_EQ(read->checkpoint.progress_tokens, 9);
+  EXPECT_EQ(read->share, spec.share);
   EXPECT_EQ(read->grpo.max_filtered_groups, 3);
   EXPECT_EQ(SpecFromJson("{").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SpecFromJson(R"({"name": 3, "reward": []})").status().code(), absl::StatusCode::kDataLoss);

@@ -65,7 +65,8 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<Sto
       metrics_(options_.registry == nullptr ? nullptr
                                             : std::make_unique<CoordinatorMetrics>(*options_.registry)),
       generate_pool_(kGenerateThreads),
-      control_pool_(kControlThreads) {
+      control_pool_(kControlThreads),
+      shares_(options_.settle) {
   for (JobRow& row : rows) {
     views_.Publish(row.view);
     if (IsTerminal(row.view.state)) continue;
@@ -91,7 +92,7 @@ void CoordinatorImpl::Drain(absl::Time deadline) {
       if (state.checkpointed >= state.version) continue;
       unsaved->push_back(std::make_unique<Unsaved>());
       unsaved->back()->job = run->name();
-      unsaved->back()->learner = state.learner.name;
+      unsaved->back()->learner = run->learner;
     }
     return absl::OkStatus();
   });
@@ -210,6 +211,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
     views_.Publish(row.view);
     order_.push_back(row.view.job);
     waiting_[row.view.job] = row;
+    waiting_changed_ = true;
     PublishWaiting();
     return absl::OkStatus();
   }));
@@ -233,16 +235,25 @@ absl::StatusOr<JobView> CoordinatorImpl::Cancel(const JobId& job) {
   return Control(job, JobState::kCancelled);
 }
 
+absl::StatusOr<JobView> CoordinatorImpl::SetPriority(const JobId& job, int32_t priority) {
+  SLUICE_ASSIGN_OR_RETURN(JobView view, views_.Get(job));
+  view.spec.share.priority = priority;
+  SLUICE_RETURN_IF_ERROR(Validate(view.spec));
+  SLUICE_RETURN_IF_ERROR(OnActor([this, job, priority] { return SetPriorityOnActor(job, priority); }));
+  return views_.Get(job);
+}
+
 std::vector<WorkerView> CoordinatorImpl::Workers() {
   std::vector<WorkerView> out;
   for (const FleetWorker& member : fleet_.Members()) {
-    WorkerView view{member.name, member.address, WorkerRoleName(member.role), member.alive, kNoPolicyVersion,
-                    0,           member.tokens};
+    WorkerView view;
     absl::MutexLock lock(&served_mu_);
-    if (auto it = served_.find(member.name); it != served_.end() && member.alive) {
-      view.version = it->second.first;
-      view.in_flight = it->second.second;
-    }
+    if (auto it = served_.find(member.name); it != served_.end() && member.alive) view = it->second;
+    view.name = member.name;
+    view.address = member.address;
+    view.role = WorkerRoleName(member.role);
+    view.alive = member.alive;
+    view.tokens_generated = member.tokens;
     out.push_back(std::move(view));
   }
   return out;
@@ -258,8 +269,14 @@ absl::Status CoordinatorImpl::ListSamples(const JobId& job, int32_t limit, int64
 }
 
 absl::StatusOr<FleetWorker> CoordinatorImpl::LearnerFor(const JobId& job) {
-  SLUICE_RETURN_IF_ERROR(views_.Get(job).status());
-  return fleet_.Learner();
+  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
+  if (view.learner.empty()) return fleet_.Learner();
+  auto member = fleet_.Find(view.learner);
+  if (!member.ok() || !member->alive) {
+    return absl::UnavailableError(
+        absl::StrCat("learner ", view.learner, ", which has job ", job, ", is not registered"));
+  }
+  return member;
 }
 
 absl::StatusOr<std::vector<CheckpointInfo>> CoordinatorImpl::ListCheckpoints(const JobId& job) {

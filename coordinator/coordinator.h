@@ -51,6 +51,7 @@ struct CoordinatorOptions {
   PortFactories ports;
   // Turns prompts into tokens. Default: reads the job's model directory with core/spec.
   PromptEncoderFactory encoder = ReadPromptEncoder;
+  absl::Duration settle = absl::Seconds(10);     // before workers change jobs because others came or went
   absl::Duration tick = absl::Milliseconds(50);  // real time between looks at the clock
 };
 
@@ -87,6 +88,9 @@ class Coordinator {
   virtual absl::StatusOr<JobView> Resume(const JobId& job) = 0;
   virtual absl::StatusOr<JobView> Cancel(const JobId& job) = 0;
 
+  // The job's share.priority from now on. INVALID_ARGUMENT out of its range.
+  virtual absl::StatusOr<JobView> SetPriority(const JobId& job, int32_t priority) = 0;
+
   // At most `limit` (0: 20) samples whose group is complete, newest first; of one step when `step` > 0; of
   // evaluations when `evaluation`. Stops early when `on_sample` returns false.
   virtual absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
@@ -104,7 +108,7 @@ class Coordinator {
   // above. FAILED_PRECONDITION: the job is no replay.
   virtual absl::StatusOr<std::vector<ReplayStepView>> ListReplaySteps(const JobId& job, PolicyVersion after,
                                                                       int32_t limit) = 0;
-  // Asks the learner. UNAVAILABLE without one.
+  // Asks the job's learner. UNAVAILABLE when it is not there.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) = 0;
   // `version` kNoPolicyVersion: the last. Returns the version written.
   virtual absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,

@@ -22,8 +22,11 @@ void CoordinatorImpl::Loop() {
   while (!inbox_->stopped()) {
     for (auto& work : inbox_->Take(kEventsPerTurn, options_.tick)) work();
     if (absl::Now() - last_tick_ >= options_.tick) Tick();
+    if (!draining_) {
+      TakeTurns();
+      ShareWorkers();
+    }
     Flush();
-    if (!draining_) ActivateNext();
   }
   // What has arrived is made durable.
   draining_ = true;
@@ -71,37 +74,44 @@ void CoordinatorImpl::Deliver(ActiveRun& run, const FleetWorker& member) {
 }
 
 void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
-  for (const auto& [number, run] : runs_) Deliver(*run, member);
+  if (member.role == WorkerRole::kRollout) {
+    RolloutMember& worker = rollouts_[member.name];
+    worker.member = member;
+    ++worker.turn;
+    workers_changed_ = true;
+    if (ActiveRun* run = RunOf(worker.run)) Deliver(*run, member);
+  } else if (member.role == WorkerRole::kReward) {
+    rewards_[member.name] = member;
+    for (const auto& [number, run] : runs_) Deliver(*run, member);
+  } else {
+    learners_[member.name] = member;
+    if (ActiveRun* run = HolderOf(member.name)) Deliver(*run, member);
+  }
 }
 
 void CoordinatorImpl::LoseWorker(const FleetWorker& member, const std::string& reason) {
   const absl::Time now = options_.clock->Now();
-  for (const auto& [number, run] : runs_)
-    run->job->Handle({now, WorkerDown{member.name, member.epoch, reason}});
-}
-
-// The oldest job that can run. One that was paused before it began lets others pass.
-void CoordinatorImpl::ActivateNext() {
-  if (!runs_.empty() || learner_calls_ > 0) return;
-  for (const JobId& job : order_) {
-    auto it = waiting_.find(job);
-    if (it == waiting_.end()) continue;
-    const JobRow row = it->second;
-    if (row.paused && row.view.version < 0 && row.view.warm_start_step == 0) continue;
-    waiting_.erase(it);
-    auto restored =
-        JobRun::Restore(row, *store_, options_.encoder, absl::StrCat(options_.state_dir, "/jobs/", job));
-    if (!restored.ok()) return FailWaiting(row, restored.status());
-    auto run = std::make_unique<ActiveRun>(++last_run_, *std::move(restored), options_.stall);
-    run->job->Admit(low_disk_.empty());
-    run->ledger = row.view.ledger;
-    if (auto ledger = store_->LoadLedger(job); ledger.ok()) run->ledger = *ledger;
-    LogInfo("job_running", {{"job", job}, {"step", row.view.step}});
-    SLUICE_FAIL_POINT("coordinator.job_restored");
-    ActiveRun& active = *(runs_[run->number] = std::move(run));
-    WelcomeFleet(active);
-    FlushRun(active);
-    return;
+  const auto lose = [&](ActiveRun* run) {
+    if (run != nullptr) run->job->Handle({now, WorkerDown{member.name, member.epoch, reason}});
+  };
+  const auto it = rollouts_.find(member.name);
+  if (it != rollouts_.end() && it->second.member.epoch == member.epoch) {
+    const uint64_t number = it->second.run;
+    rollouts_.erase(it);
+    workers_changed_ = true;
+    return lose(RunOf(number));
+  }
+  const auto here = [&](std::map<std::string, FleetWorker>& members) {
+    return std::erase_if(members, [&](const auto& entry) {
+             return entry.first == member.name && entry.second.epoch == member.epoch;
+           }) > 0;
+  };
+  if (here(learners_)) {
+    ActiveRun* run = HolderOf(member.name);
+    if (run != nullptr) run->learner_lost = now;
+    lose(run);
+  } else if (here(rewards_)) {
+    for (const auto& [number, run] : runs_) lose(run.get());
   }
 }
 
@@ -120,15 +130,6 @@ void CoordinatorImpl::FailWaiting(const JobRow& row, const absl::Status& why) {
   if (auto ledger = store_->LoadLedger(failed.view.job); ledger.ok()) failed.view.ledger = *ledger;
   views_.Publish(failed.view);
   std::erase(order_, failed.view.job);
-}
-
-void CoordinatorImpl::WelcomeFleet(ActiveRun& run) {
-  std::vector<FleetWorker> members = fleet_.Members();
-  std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.epoch < b.epoch; });
-  for (const FleetWorker& member : members) {
-    if (member.alive) Deliver(run, member);
-  }
-  run.job->Handle({options_.clock->Now(), TickEvent{}});
 }
 
 // Tries until the writes are durable: nothing goes on before they are. False when the run cannot go on.
@@ -164,6 +165,7 @@ void CoordinatorImpl::Flush() {
   for (const auto& [number, run] : runs_) numbers.push_back(number);
   for (uint64_t number : numbers) FlushRun(*runs_.at(number));
   PublishServed();
+  PublishWaiting();
 }
 
 void CoordinatorImpl::FlushRun(ActiveRun& run) {
@@ -189,13 +191,16 @@ void CoordinatorImpl::FailRun(ActiveRun& run, const absl::Status& why) {
   FailWaiting(row, why);
 }
 
-// Removes the run.
 void CoordinatorImpl::FinishRun(ActiveRun& run) {
-  for (const auto& [attempt, cancel] : run.cancels) cancel.Cancel();
   std::erase(order_, run.name());
-  runs_.erase(run.number);
+  RemoveRun(run.number);
+}
+
+void CoordinatorImpl::RemoveRun(uint64_t number) {
+  for (const auto& [attempt, cancel] : runs_.at(number)->cancels) cancel.Cancel();
+  runs_.erase(number);
+  waiting_changed_ = workers_changed_ = true;
   ReportStalls(options_.clock->Now());
-  ahead_.clear();
 }
 
 void CoordinatorImpl::PublishRun(ActiveRun& run, const std::string& stalled) {
@@ -212,32 +217,46 @@ void CoordinatorImpl::PublishRun(ActiveRun& run, const std::string& stalled) {
     view.waiting_for = low_disk_;
   }
   if (metrics_ != nullptr) {
-    auto queues = run.job->QueueDepths();
-    queues["events"] = static_cast<int64_t>(inbox_->size());
-    metrics_->Totals(view.ledger, queues, view.version);
+    metrics_->Totals(view.job, view.ledger, run.job->QueueDepths(), view.version);
+    metrics_->Events(static_cast<int64_t>(inbox_->size()));
   }
-  std::string ahead = view.job + (view.state == JobState::kPaused ? " (paused)" : "");
+  view.rollout_workers = IsTerminal(view.state) ? 0 : run.rollout_workers;
   views_.Publish(std::move(view));
-  if (std::exchange(ahead_, ahead) != ahead) PublishWaiting();
 }
 
 void CoordinatorImpl::PublishServed() {
-  absl::MutexLock lock(&served_mu_);
-  served_.clear();
+  std::map<std::string, WorkerView> served;
   for (const auto& [number, run] : runs_) {
-    for (const auto* workers : {&run->job->state().rollout, &run->job->state().reward}) {
-      for (const auto& [name, worker] : *workers) served_[name] = {worker.version, worker.in_flight};
+    if (!run->learner.empty()) served[run->learner].job = run->name();
+    for (const auto& [name, worker] : run->job->state().reward) served[name].in_flight += worker.in_flight;
+    for (const auto& [name, worker] : run->job->state().rollout) {
+      const auto it = rollouts_.find(name);
+      if (it == rollouts_.end() || it->second.run != number) continue;
+      WorkerView& view = served[name];
+      view.version = worker.version;
+      view.in_flight = worker.in_flight;
+      view.job = run->name();
     }
   }
+  absl::MutexLock lock(&served_mu_);
+  served_ = std::move(served);
 }
 
-void CoordinatorImpl::PublishWaiting() {
-  for (auto& [job, row] : waiting_) {
-    row.view.waiting_for = row.paused       ? "`sluice resume` (paused)"
-                           : ahead_.empty() ? "its turn"
-                                            : absl::StrCat("its turn, behind ", ahead_);
-    views_.Publish(row.view);
+absl::Status CoordinatorImpl::SetPriorityOnActor(const JobId& job, int32_t priority) {
+  if (ActiveRun* run = RunOfJob(job)) {
+    run->job->SetPriority(options_.clock->Now(), priority);
+    FlushRun(*run);
+    return absl::OkStatus();
   }
+  auto it = waiting_.find(job);
+  if (it == waiting_.end()) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has ended"));
+  JobSpec spec = it->second.view.spec;
+  spec.share.priority = priority;
+  SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) { return tx.UpdateSpec(job, spec); }));
+  it->second.view.spec = std::move(spec);
+  waiting_changed_ = true;
+  PublishWaiting();
+  return absl::OkStatus();
 }
 
 absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) {
@@ -248,6 +267,7 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
     if (wanted == JobState::kRunning) run->job->Handle({now, ResumeEvent{}});
     if (wanted == JobState::kCancelled) run->job->Handle({now, CancelEvent{}});
     FlushRun(*run);
+    PublishWaiting();
     SLUICE_FAIL_POINT("coordinator.controlled");
     return absl::OkStatus();
   }
@@ -272,6 +292,7 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
     std::erase(order_, job);
   } else {
     it->second = std::move(row);
+    waiting_changed_ = true;
     PublishWaiting();
   }
   return absl::OkStatus();

@@ -168,15 +168,20 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartScore& a) {
 
 void CoordinatorImpl::Start(ActiveRun& run, const StartLoad& a) {
   auto member = fleet_.Find(a.worker);
+  const auto worker = rollouts_.find(a.worker);
   if (!member.ok() || member->rollout == nullptr) return;
+  if (worker == rollouts_.end() || worker->second.run != run.number) return;  // gone, or given to another job
   PolicyRef policy = a.policy;
   if (const auto giver = fleet_.Find(a.source); giver.ok()) policy.source = giver->address;
   control_pool_.Run([this, inbox = inbox_, port = member->rollout, a, policy = std::move(policy),
-                     mode = run.job->row().view.spec.staleness.on_new_version, number = run.number] {
+                     mode = run.job->row().view.spec.staleness.on_new_version, turn = worker->second.turn,
+                     number = run.number] {
     SLUICE_FAIL_POINT("coordinator.version_announcing");
     const absl::Status status = port->LoadPolicy(policy, mode, a.deadline);
     SLUICE_FAIL_POINT("coordinator.version_announced");
-    inbox->PostData([this, a, status, number] {
+    inbox->PostData([this, a, status, number, turn] {
+      const auto worker = rollouts_.find(a.worker);
+      if (worker == rollouts_.end() || worker->second.turn != turn) return;  // another job had it meanwhile
       if (ActiveRun* to = RunOf(number)) {
         to->job->Handle({options_.clock->Now(), PolicyLoaded{a.worker, a.epoch, a.policy.version, status}});
       }
@@ -190,14 +195,14 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartLearner& a) {
   if (a.op == LearnerOp::kSupervise) call.examples = run.job->ExamplesFor(a.number);
   if (member.ok()) call.trainer = member->learner;
   SLUICE_FAIL_POINT("coordinator.learner_call_starting");
-  ++learner_calls_;
+  ++learner_calls_[a.worker];
   control_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run.number] {
     auto answer = std::make_shared<LearnerAnswer>();
     answer->done.call = call.start.call;
     answer->done.status =
         call.trainer == nullptr ? absl::UnavailableError("the learner left") : RunLearnerCall(call, *answer);
-    inbox->PostData([this, answer, number] {
-      --learner_calls_;
+    inbox->PostData([this, answer, number, learner = call.start.worker] {
+      if (--learner_calls_[learner] == 0) learner_calls_.erase(learner);
       if (ActiveRun* to = RunOf(number)) {
         to->job->HandleLearner(options_.clock->Now(), std::move(answer->done), std::move(answer->metrics));
       }

@@ -18,8 +18,16 @@
 #include "coordinator/reporting.h"
 #include "coordinator/store.h"
 #include "coordinator/store_metrics.h"
+#include "coordinator/worker_shares.h"
 
 namespace sluice {
+
+// A rollout worker that is alive, and the run that it works for.
+struct RolloutMember {
+  FleetWorker member;
+  uint64_t run = 0;   // 0, or that of a run that is over: none
+  uint64_t turn = 0;  // rises when it is given to another, or registers again
+};
 
 class CoordinatorImpl final : public Coordinator {
  public:
@@ -39,6 +47,7 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<JobView> Pause(const JobId& job) override;
   absl::StatusOr<JobView> Resume(const JobId& job) override;
   absl::StatusOr<JobView> Cancel(const JobId& job) override;
+  absl::StatusOr<JobView> SetPriority(const JobId& job, int32_t priority) override;
   absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                            const std::function<bool(const SampleView&)>& on_sample) override;
   absl::StatusOr<std::vector<AttemptView>> ListAttempts(const JobId& job, std::optional<Draw> draw,
@@ -61,22 +70,41 @@ class CoordinatorImpl final : public Coordinator {
   // The actor (coordinator_actor.cc). All of these run on its thread.
   void Loop();
   void Tick();
-  void ActivateNext();
   void FailWaiting(const JobRow& row, const absl::Status& why);
-  void WelcomeFleet(ActiveRun& run);
   bool CommitWrites(ActiveRun& run, const std::vector<StoreWrite>& writes);
   void Flush();
   void FlushRun(ActiveRun& run);
   void FailRun(ActiveRun& run, const absl::Status& why);
   void FinishRun(ActiveRun& run);
+  void RemoveRun(uint64_t number);
   void PublishRun(ActiveRun& run, const std::string& stalled);
   void PublishServed();
-  void PublishWaiting();
   ActiveRun* RunOf(uint64_t number);      // null: it is over
   ActiveRun* RunOfJob(const JobId& job);  // null: it does not run
   void Deliver(ActiveRun& run, const FleetWorker& member);
   void DeliverWorker(const FleetWorker& member);
   void LoseWorker(const FleetWorker& member, const std::string& reason);
+  // Turns (coordinator_turns.cc).
+  void TakeTurns();
+  std::vector<JobId> TurnOrder() const;
+  ActiveRun* HolderOf(const std::string& learner);
+  std::string FreeLearner(const JobRow& row);
+  void GiveLearner(ActiveRun& run, const std::string& learner);
+  bool ActivateOne();
+  void Activate(const JobId& job, const std::string& learner);
+  std::map<uint64_t, JobId> WhoYields();
+  bool MakeRoom();
+  void StandDown(ActiveRun& run, const JobId& to);
+  void NoteWaiting(JobRow& row, absl::Time now, const std::string& text);
+  std::string WaitsBehind(const JobRow& row);
+  bool IsHeldUp(const ActiveRun& run) const;
+  void PublishWaiting();
+  // Workers and the jobs that they work for (coordinator_shares.cc).
+  std::vector<ShareClaim> Claims() const;
+  void ShareWorkers();
+  void MoveWorker(const std::string& name, const JobId& job);
+  void CountWorkers();
+  void ShareRewards(size_t jobs);
   // The disk (coordinator_disk.cc).
   void WatchDisk();
   JobView WithLongWrite(JobView view) const;
@@ -94,6 +122,7 @@ class CoordinatorImpl final : public Coordinator {
   template <typename StoreAction>
   void Start(ActiveRun&, const StoreAction&) {}  // done by the transaction
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
+  absl::Status SetPriorityOnActor(const JobId& job, int32_t priority);
 
   // Of a new job: fills in the steps of a replay, and checks that it can be made (coordinator_records.cc).
   absl::Status PrepareReplay(JobSpec& spec, const std::string& files_hash);
@@ -113,20 +142,25 @@ class CoordinatorImpl final : public Coordinator {
   CallPool generate_pool_, control_pool_;
 
   // Of the actor's thread.
-  std::map<JobId, JobRow> waiting_;                      // jobs that have not ended and do not run
-  std::vector<JobId> order_;                             // of submission; those in waiting_ and in runs_
-  std::map<uint64_t, std::unique_ptr<ActiveRun>> runs_;  // by number
-  uint64_t last_run_ = 0;                                // the number given last
-  std::string ahead_;          // what the waiting jobs are behind; empty: nothing runs
-  int learner_calls_ = 0;      // under way; the next job starts when there is none
-  absl::Time last_tick_;       // real time
-  absl::Time next_disk_look_;  // real time
-  std::string low_disk_;       // why nothing new begins; empty: there is room
-  bool draining_ = false;      // nothing new is begun
+  std::map<JobId, JobRow> waiting_;                        // jobs that have not ended and do not run
+  std::vector<JobId> order_;                               // of submission; those in waiting_ and in runs_
+  std::map<uint64_t, std::unique_ptr<ActiveRun>> runs_;    // by number
+  uint64_t last_run_ = 0;                                  // the number given last
+  std::map<std::string, FleetWorker> learners_, rewards_;  // that are alive
+  std::map<std::string, RolloutMember> rollouts_;          // too
+  std::map<std::string, int> learner_calls_;               // under way, by learner, of runs that are over too
+  std::string turns_;                                      // what the waiting jobs were told last
+  bool waiting_changed_ = false;                           // since then
+  WorkerShares shares_;
+  std::vector<ShareClaim> claims_;  // that the workers were shared out by
+  bool workers_changed_ = false;    // since then
+  absl::Time last_tick_;            // real time
+  absl::Time next_disk_look_;       // real time
+  std::string low_disk_;            // why nothing new begins; empty: there is room
+  bool draining_ = false;           // nothing new is begun
 
   absl::Mutex served_mu_;
-  std::map<std::string, std::pair<PolicyVersion, int32_t>> served_
-      ABSL_GUARDED_BY(served_mu_);  // version, in flight
+  std::map<std::string, WorkerView> served_ ABSL_GUARDED_BY(served_mu_);  // version, in flight, job
   std::thread actor_;
 };
 

@@ -68,7 +68,7 @@ TEST_F(CoordinatorTest, RunsAWholeJob) {
   const std::string text = prometheus::TextSerializer().Serialize(registry_.Collect());
   EXPECT_THAT(text, HasSubstr("sluice_job_steps_total 5"));
   EXPECT_THAT(text, HasSubstr("sluice_group_staleness_versions_count 20\n"));
-  EXPECT_THAT(text, HasSubstr("sluice_ledger_samples{column=\"trained\"} 80"));
+  EXPECT_THAT(text, HasSubstr("sluice_ledger_samples{column=\"trained\",training_job=\"" + job + "\"} 80"));
   std::ifstream log(state_->path() + "/jobs/" + job + "/metrics.jsonl");
   int lines = 0;
   for (std::string line; std::getline(log, line);)

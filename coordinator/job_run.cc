@@ -33,6 +33,7 @@ JobState StateOf(const SchedulerState& s) {
       break;
   }
   if (s.paused) return JobState::kPaused;
+  if (s.stood_down) return JobState::kPending;
   if (s.version >= 0) return JobState::kRunning;
   if (!s.learner.open && s.learner.warm_steps == 0) return JobState::kPending;
   return s.plan.warm_start_steps > 0 ? JobState::kWarmingUp : JobState::kRunning;
@@ -221,6 +222,13 @@ std::vector<SupervisedExample> JobRun::ExamplesFor(int64_t step) {
   return batch;
 }
 
+void JobRun::SetPriority(absl::Time now, int32_t priority) {
+  JobSpec& spec = row_.view.spec;
+  if (std::exchange(spec.share.priority, priority) == priority) return;
+  Apply(now, Note{absl::StrCat("priority ", priority)});
+  writes_.push_back([job = row_.view.job, spec](StoreTransaction& tx) { return tx.UpdateSpec(job, spec); });
+}
+
 std::map<std::string, int64_t> JobRun::QueueDepths() const {
   int64_t ready = 0;
   for (const auto& [key, group] : state_.groups) ready += group.ready;
@@ -369,7 +377,7 @@ void JobRun::Apply(absl::Time now, const CommitVersion& a) {
     reports_.push_back([this, record](CoordinatorMetrics* metrics) {
       SLUICE_FAIL_POINT("coordinator.version_durable");
       log_.Step(record);
-      if (metrics != nullptr) metrics->Step(record);
+      if (metrics != nullptr) metrics->Step(row_.view.job, record);
       LogInfo("step_committed", {{"job", row_.view.job}, {"step", record.step}});
     });
   }
@@ -491,7 +499,7 @@ std::vector<StoreWrite> JobRun::TakeWrites() {
   const JobView& v = row_.view;
   std::string row = absl::StrCat(static_cast<int>(v.state), " ", row_.paused, " ", v.step, " ", v.version,
                                  " ", v.warm_start_step, " ", row_.next_draw, " ", row_.checkpointed, " ",
-                                 row_.policy.source, " ", v.error);
+                                 row_.policy.source, " ", v.error, " ", v.learner);
   if (row != saved_row_) {
     saved_row_ = std::move(row);
     writes_.push_back([copy = row_](StoreTransaction& tx) { return tx.UpdateJob(copy); });

@@ -40,6 +40,13 @@ class JobRun {
   void Admit(bool admit) { state_.admit = admit; }
   // Prompts of these rows are handed out again; none: all.
   void ReleasePrompts(const std::vector<uint64_t>& rows) { quarantine_.Release(rows); }
+  // Of each reward worker at once.
+  void LimitScoreCalls(int32_t calls) { state_.plan.score_calls_per_worker = calls; }
+  // Whether the learner is to be made free for another job; with the next event.
+  void Yield(bool yields) { state_.yields = yields; }
+  // The learner that has the job from now on.
+  void SetLearner(const std::string& name) { row_.view.learner = name; }
+  void SetPriority(absl::Time now, int32_t priority);
   // Takes the event in. Its writes and effects are added to those that wait to be taken.
   void Handle(const Event& event);
   // With the data that belong to the event.

@@ -28,6 +28,7 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store
   state.paused = run->row_.paused;
   state.error = run->row_.view.error;
   state.version = view.version;
+  if (view.version >= 0) state.learner.name = view.learner;  // which has its checkpoints
   state.policy = run->row_.policy;
   state.checkpointed = run->row_.checkpointed;
   state.next_draw = run->row_.next_draw;

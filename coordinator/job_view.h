@@ -58,7 +58,9 @@ struct JobView {
   int64_t max_staleness = 0;                     // versions
   int64_t exact_compared = 0;                    // tokens
   double exact_max_difference = 0;
-  uint64_t revision = 0;  // rises with each change of this view; from 1
+  std::string learner;          // that trains it, and has its checkpoints; empty: none yet
+  int32_t rollout_workers = 0;  // that work for it now
+  uint64_t revision = 0;        // rises with each change of this view; from 1
 };
 
 // Something that is not as it was recorded.
@@ -109,6 +111,7 @@ struct WorkerView {
   bool alive = false;
   PolicyVersion version = kNoPolicyVersion;  // that a rollout worker serves
   int32_t in_flight = 0;                     // requests under way
+  std::string job;                           // that it works for; empty: none, or (reward workers) all
   int64_t tokens_generated = 0;              // that reached the coordinator since the worker registered
 };
 

@@ -9,9 +9,10 @@ namespace {
 
 // Equal for equal views: everything in a view that changes alone is here.
 std::string Fingerprint(const JobView& v) {
-  std::string out = absl::StrCat(static_cast<int>(v.state), " ", v.step, " ", v.version, " ",
-                                 v.warm_start_step, " ", v.ledger.issued, " ", v.evaluations.size(), " ",
-                                 v.waiting_for, " ", v.error, " ", v.stalled);
+  std::string out =
+      absl::StrCat(static_cast<int>(v.state), " ", v.step, " ", v.version, " ", v.warm_start_step, " ",
+                   v.ledger.issued, " ", v.evaluations.size(), " ", v.waiting_for, " ", v.error, " ",
+                   v.stalled, " ", v.learner, " ", v.rollout_workers, " ", v.spec.share.priority);
   for (int64_t samples : v.ledger.columns) absl::StrAppend(&out, " ", samples);
   if (!v.events.empty())
     absl::StrAppend(&out, " ", absl::ToUnixMicros(v.events.back().time), v.events.back().text);

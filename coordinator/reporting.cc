@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/event_file.h"
@@ -10,6 +13,7 @@
 #include "core/base/log.h"
 #include "nlohmann/json.hpp"
 #include "prometheus/counter.h"
+#include "prometheus/family.h"
 #include "prometheus/gauge.h"
 #include "prometheus/histogram.h"
 
@@ -62,16 +66,27 @@ void JobLog::Evaluation(const EvaluationView& e, absl::Time now) {
   Write("evaluation", e.step, values, now);
 }
 
-struct CoordinatorMetrics::Series {
+using GaugeFamily = prometheus::Family<prometheus::Gauge>;
+
+struct CoordinatorMetrics::Job {
+  std::vector<std::pair<GaugeFamily*, prometheus::Gauge*>> all;
   std::map<std::string, prometheus::Gauge*> by_metric;  // step metric -> gauge
-  std::map<std::string, prometheus::Histogram*> phases;
   std::map<std::string, prometheus::Gauge*> ledger, queues;
+  prometheus::Gauge *version = nullptr, *last_step = nullptr, *difference = nullptr;
+  uint64_t used = 0;  // when it was, last
+};
+
+struct CoordinatorMetrics::Series {
+  std::map<std::string, GaugeFamily*> metric_families;  // by step metric
+  GaugeFamily *ledger = nullptr, *queues = nullptr, *version = nullptr, *last_step = nullptr,
+              *difference = nullptr;
+  std::map<JobId, Job> jobs;
+  uint64_t uses = 0;
+  prometheus::Gauge* events = nullptr;
+  std::map<std::string, prometheus::Histogram*> phases;
   prometheus::Histogram* staleness = nullptr;
-  prometheus::Gauge* version = nullptr;
-  prometheus::Gauge* last_step = nullptr;
   prometheus::Counter* steps = nullptr;
   prometheus::Counter* compared = nullptr;
-  prometheus::Gauge* difference = nullptr;
   prometheus::Counter* expired = nullptr;
   prometheus::Counter *resumed = nullptr, *lost = nullptr;
   std::map<WaitKind, prometheus::Gauge*> stalls;
@@ -79,9 +94,12 @@ struct CoordinatorMetrics::Series {
 
 namespace {
 
-prometheus::Gauge* MakeGauge(prometheus::Registry& registry, const std::string& name,
-                             const std::string& help) {
-  return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+// Not "job", which Prometheus itself gives each series.
+constexpr char kJobLabel[] = "training_job";
+constexpr size_t kJobsKept = 32;
+
+GaugeFamily* MakeFamily(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+  return &prometheus::BuildGauge().Name(name).Help(help).Register(registry);
 }
 
 prometheus::Counter* MakeCounter(prometheus::Registry& registry, const std::string& name,
@@ -89,14 +107,14 @@ prometheus::Counter* MakeCounter(prometheus::Registry& registry, const std::stri
   return &prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
 }
 
-constexpr const char* kQueues[] = {"generate", "score", "ready", "events"};
+constexpr const char* kQueues[] = {"generate", "score", "ready"};
 
 }  // namespace
 
 CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_(std::make_shared<Series>()) {
   Series& s = *series_;
   const auto gauge = [&](const char* metric, const char* name, const char* help) {
-    s.by_metric[metric] = MakeGauge(registry, name, help);
+    s.metric_families[metric] = MakeFamily(registry, name, help);
   };
   gauge("reward", "sluice_reward", "Mean reward of the last step.");
   gauge("kl", "sluice_kl_nats",
@@ -111,20 +129,10 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
         "Share of the groups completed for the last step whose rewards all tie, filtered ones included.");
   gauge("tokens_per_second", "sluice_tokens_per_second",
         "Completion tokens trained on per second, last step.");
-  auto& ledger = prometheus::BuildGauge()
-                     .Name("sluice_ledger_samples")
-                     .Help("Samples of the job by column.")
-                     .Register(registry);
-  s.ledger["issued"] = &ledger.Add({{"column", "issued"}});
-  for (int c = 0; c < kLedgerColumns; ++c) {
-    const std::string name = LedgerColumnName(static_cast<LedgerColumn>(c));
-    s.ledger[name] = &ledger.Add({{"column", name}});
-  }
-  auto& queues = prometheus::BuildGauge()
-                     .Name("sluice_queue_depth")
-                     .Help("Things that wait, by queue.")
-                     .Register(registry);
-  for (const char* queue : kQueues) s.queues[queue] = &queues.Add({{"queue", queue}});
+  s.ledger = MakeFamily(registry, "sluice_ledger_samples", "Samples of the job by column.");
+  s.queues = MakeFamily(registry, "sluice_queue_depth",
+                        "Things that wait, by queue; `events` are the coordinator's, not one job's.");
+  s.events = &s.queues->Add({{"queue", "events"}});
   auto& phases = prometheus::BuildHistogram()
                      .Name("sluice_step_duration_seconds")
                      .Help("Time of a step by phase: waiting for groups, training.")
@@ -139,19 +147,19 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
                      .Help("Groups trained on by their staleness: versions since the oldest of their tokens.")
                      .Register(registry)
                      .Add({}, prometheus::Histogram::BucketBoundaries{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64});
-  s.version = MakeGauge(registry, "sluice_policy_version", "Last committed version of the running job.");
+  s.version = MakeFamily(registry, "sluice_policy_version", "Last committed version of the job.");
   s.last_step =
-      MakeGauge(registry, "sluice_last_step_timestamp_seconds", "When the last step was committed.");
+      MakeFamily(registry, "sluice_last_step_timestamp_seconds", "When the last step was committed.");
   s.steps = MakeCounter(registry, "sluice_job_steps_total", "Steps committed.");
   s.compared =
       MakeCounter(registry, "sluice_exact_compared_tokens_total",
                   "Tokens whose engine log-probability was compared with the learner's at equal version.");
   s.difference =
-      MakeGauge(registry, "sluice_exact_max_difference", "Greatest difference among them, last step.");
+      MakeFamily(registry, "sluice_exact_max_difference", "Greatest difference among them, last step.");
   auto& stalls =
       prometheus::BuildGauge()
           .Name("sluice_stall_seconds")
-          .Help("How long the running job has waited for one thing longer than it should take, by kind.")
+          .Help("How long a running job has waited for one thing longer than it should take, by kind.")
           .Register(registry);
   for (int kind = 0; kind < kWaitKinds; ++kind) {
     const auto wait = static_cast<WaitKind>(kind);
@@ -162,7 +170,44 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
   s.lost = MakeCounter(registry, "sluice_tokens_lost_total",
                        "Reported tokens of unfinished completions that were begun anew or given up.");
   s.expired = MakeCounter(registry, "sluice_lease_expired_total", "Leases of workers that ran out.");
+  Of("");  // of no job: the families show before the first
 }
+
+CoordinatorMetrics::Job& CoordinatorMetrics::Of(const JobId& job) {
+  Series& s = *series_;
+  auto [it, fresh] = s.jobs.try_emplace(job);
+  it->second.used = ++s.uses;
+  if (!fresh) return it->second;
+  Job& of = it->second;
+  const auto add = [&](GaugeFamily* family, prometheus::Labels labels = {}) {
+    labels[kJobLabel] = job;
+    of.all.emplace_back(family, &family->Add(labels));
+    return of.all.back().second;
+  };
+  for (const auto& [metric, family] : s.metric_families) of.by_metric[metric] = add(family);
+  of.ledger["issued"] = add(s.ledger, {{"column", "issued"}});
+  for (int c = 0; c < kLedgerColumns; ++c) {
+    const std::string name = LedgerColumnName(static_cast<LedgerColumn>(c));
+    of.ledger[name] = add(s.ledger, {{"column", name}});
+  }
+  for (const char* queue : kQueues) of.queues[queue] = add(s.queues, {{"queue", queue}});
+  of.version = add(s.version);
+  of.last_step = add(s.last_step);
+  of.difference = add(s.difference);
+  if (s.jobs.size() > kJobsKept) ForgetOne();
+  return of;
+}
+
+// The job that was reported on longest ago.
+void CoordinatorMetrics::ForgetOne() {
+  auto& jobs = series_->jobs;
+  const auto oldest = std::min_element(
+      jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+  for (const auto& [family, gauge] : oldest->second.all) family->Remove(gauge);
+  jobs.erase(oldest);
+}
+
+void CoordinatorMetrics::Events(int64_t waiting) { series_->events->Set(static_cast<double>(waiting)); }
 
 void CoordinatorMetrics::Stall(WaitKind kind, absl::Duration lasted) {
   series_->stalls.at(kind)->Set(absl::ToDoubleSeconds(lasted));
@@ -175,28 +220,29 @@ void CoordinatorMetrics::Resumed(int64_t resumed, int64_t lost) {
 
 void CoordinatorMetrics::LeaseExpired() { series_->expired->Increment(); }
 
-void CoordinatorMetrics::Step(const StepRecordView& record) {
+void CoordinatorMetrics::Step(const JobId& job, const StepRecordView& record) {
   Series& s = *series_;
+  Job& of = Of(job);
   const auto value = [&](const char* name) {
     auto it = record.metrics.find(name);
     return it == record.metrics.end() || !std::isfinite(it->second) ? 0.0 : it->second;
   };
-  for (auto& [name, gauge] : s.by_metric) gauge->Set(value(name.c_str()));
+  for (auto& [name, gauge] : of.by_metric) gauge->Set(value(name.c_str()));
   s.phases["wait"]->Observe(value("wait_seconds"));
   s.phases["train"]->Observe(value("step_seconds"));
   s.steps->Increment();
   s.compared->Increment(std::max(0.0, value("exact_compared")));
-  s.difference->Set(value("exact_max_difference"));
-  s.last_step->Set(absl::ToDoubleSeconds(record.time - absl::UnixEpoch()));
+  of.difference->Set(value("exact_max_difference"));
+  of.last_step->Set(absl::ToDoubleSeconds(record.time - absl::UnixEpoch()));
 }
 
 void CoordinatorMetrics::Staleness(const std::vector<int64_t>& groups) {
   for (int64_t staleness : groups) series_->staleness->Observe(static_cast<double>(staleness));
 }
 
-void CoordinatorMetrics::Totals(const Ledger& ledger, const std::map<std::string, int64_t>& queues,
-                                PolicyVersion version) {
-  Series& s = *series_;
+void CoordinatorMetrics::Totals(const JobId& job, const Ledger& ledger,
+                                const std::map<std::string, int64_t>& queues, PolicyVersion version) {
+  Job& s = Of(job);
   s.ledger["issued"]->Set(static_cast<double>(ledger.issued));
   for (int c = 0; c < kLedgerColumns; ++c) {
     const auto column = static_cast<LedgerColumn>(c);

@@ -30,22 +30,28 @@ class JobLog {
   std::string event_file_;  // made with the first event
 };
 
-// All series exist at 0 from the start.
+// Series exist at 0 from the start; those of a job (label `training_job`) from its first turn, and until many
+// others had theirs.
 class CoordinatorMetrics {
  public:
   explicit CoordinatorMetrics(prometheus::Registry& registry);
-  void Step(const StepRecordView& record);
+  void Step(const JobId& job, const StepRecordView& record);
   // Of each group of a step, versions.
   void Staleness(const std::vector<int64_t>& groups);
-  void Totals(const Ledger& ledger, const std::map<std::string, int64_t>& queues, PolicyVersion version);
+  void Totals(const JobId& job, const Ledger& ledger, const std::map<std::string, int64_t>& queues,
+              PolicyVersion version);
+  void Events(int64_t waiting);  // for the coordinator's thread
   void LeaseExpired();
   // Tokens of completions that another worker went on with, and of those that were begun anew or given up.
   void Resumed(int64_t resumed, int64_t lost);
-  // How long the longest stalled wait of a kind has lasted; zero: none is stalled.
+  // Of all jobs that run: how long the longest stalled wait of a kind has lasted; zero: none is stalled.
   void Stall(WaitKind kind, absl::Duration lasted);
 
  private:
   struct Series;
+  struct Job;
+  Job& Of(const JobId& job);
+  void ForgetOne();
   std::shared_ptr<Series> series_;  // of the registry's; shared only to keep it incomplete here
 };
 

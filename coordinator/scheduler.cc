@@ -42,7 +42,7 @@ std::vector<Action> Step(SchedulerState& state, const Event& event) {
 }
 
 void SchedulerStep::Advance() {
-  if (ended()) return;
+  if (ended() || s_.stood_down) return;
   ExpireCalls();
   if (s_.plan.deterministic) FindCompleteBelow();
   DriveEvaluation();
@@ -92,7 +92,7 @@ void SchedulerStep::On(const WorkerDown& e) {
   for (auto* workers : {&s_.rollout, &s_.reward}) {
     auto it = workers->find(e.name);
     if (it == workers->end() || it->second.epoch != e.epoch) continue;
-    LoseWorker(*workers, e.name);
+    LoseWorker(*workers, e.name, e.given_away ? TryFailure::kBusy : TryFailure::kLost);
     it->second.alive = false;
     known = true;
   }
@@ -101,7 +101,7 @@ void SchedulerStep::On(const WorkerDown& e) {
     s_.learner.added.clear();
     known = true;
   }
-  if (known && !ended()) Do(Note{absl::StrCat("worker ", e.name, " is lost: ", e.reason)});
+  if (known && !e.given_away && !ended()) Do(Note{absl::StrCat("worker ", e.name, " is lost: ", e.reason)});
 }
 
 void SchedulerStep::On(const PauseEvent&) {
@@ -124,6 +124,20 @@ void SchedulerStep::On(const ResumeEvent&) {
 
 void SchedulerStep::On(const CancelEvent&) {
   if (!ended()) End(JobEnd::kCancelled, "");
+}
+
+void SchedulerStep::On(const StandDownEvent&) {
+  if (ended()) return;
+  s_.stood_down = true;
+  for (auto* workers : {&s_.rollout, &s_.reward}) {
+    for (auto& [name, worker] : *workers) LoseWorker(*workers, name, TryFailure::kBusy);
+  }
+}
+
+bool CanStandDown(const SchedulerState& s) {
+  if (s.end != JobEnd::kNone || s.learner.busy) return false;
+  if (!s.learner.open) return true;
+  return s.version >= 0 && (s.learner.version < s.version || s.checkpointed >= s.version);
 }
 
 void SchedulerStep::End(JobEnd end, const std::string& error) {
@@ -206,7 +220,10 @@ std::string WaitingFor(const SchedulerState& s) {
   if (s.paused) {
     return s.error.empty() ? "`sluice resume` (paused)" : absl::StrCat("`sluice resume`, after: ", s.error);
   }
-  if (!s.learner.alive) return "a learner to register";
+  if (!s.learner.alive) {
+    return s.learner.name.empty() ? "a learner to register"
+                                  : absl::StrCat("learner ", s.learner.name, " to register");
+  }
   if (s.version >= 0 && s.version < s.plan.stop_steps + 1) {
     if (!AnyAlive(s.rollout)) return "a rollout worker to register";
     if (!AnyAlive(s.reward)) return "a reward worker to register";

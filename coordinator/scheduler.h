@@ -167,7 +167,10 @@ enum class JobEnd { kNone, kSucceeded, kFailed, kCancelled };
 struct SchedulerState {
   JobPlan plan;
   bool paused = false;
-  bool admit = true;  // new groups may begin; else only what has begun goes on
+  bool admit = true;    // new groups may begin; else only what has begun goes on
+  bool yields = false;  // another job is to have the learner: no further step begins, and what was trained
+                        // is made durable
+  bool stood_down = false;  // the learner is another job's: nothing happens any more
   JobEnd end = JobEnd::kNone;
   std::string error;  // why it failed, or why it was paused by an error
 
@@ -214,6 +217,7 @@ struct WorkerDown {
   std::string name;
   uint64_t epoch = 0;
   std::string reason;
+  bool given_away = false;  // to another job: not the worker's end, and no sample's fault
 };
 struct PolicyLoaded {
   std::string worker;
@@ -254,11 +258,13 @@ struct LearnerDone {
 struct PauseEvent {};
 struct ResumeEvent {};
 struct CancelEvent {};
+// The job makes room for another; what is under way is given up, and goes on when it is restored.
+struct StandDownEvent {};
 
 struct Event {
   absl::Time now;
   std::variant<TickEvent, RolloutUp, RewardUp, LearnerUp, WorkerDown, PolicyLoaded, SampleArrived,
-               GenerateEnded, ScoreEnded, LearnerDone, PauseEvent, ResumeEvent, CancelEvent>
+               GenerateEnded, ScoreEnded, LearnerDone, PauseEvent, ResumeEvent, CancelEvent, StandDownEvent>
       body;
 };
 
@@ -361,6 +367,9 @@ struct VersionRange {
   PolicyVersion min = 0, max = 0;
 };
 VersionRange AllowedVersions(const SchedulerState& state, const GroupKey& key);
+
+// Of a state that yields: nothing would be lost if it stood down now.
+bool CanStandDown(const SchedulerState& state);
 
 // What the job waits for now, for people, to be read after "waiting for"; empty when it ended.
 std::string WaitingFor(const SchedulerState& state);

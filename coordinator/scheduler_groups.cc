@@ -32,7 +32,8 @@ std::string WithDetail(const char* reason, const std::string& detail) {
 
 }  // namespace
 
-void SchedulerStep::LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name) {
+void SchedulerStep::LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name,
+                               TryFailure why) {
   if (workers.count(name) == 0) return;
   std::vector<uint64_t> attempts, calls;
   if (&workers == &s_.rollout) {
@@ -46,7 +47,7 @@ void SchedulerStep::LoseWorker(std::map<std::string, WorkerState>& workers, cons
   }
   for (uint64_t id : attempts) {
     Do(CancelGenerate{id});
-    EndAttempt(id, TryFailure::kLost, absl::StrCat(name, " was lost"));
+    EndAttempt(id, why, absl::StrCat(name, " was lost"));
   }
   for (uint64_t id : calls) RequeueScores(id, false);
 }

@@ -33,7 +33,12 @@ void SchedulerStep::Call(LearnerOp op, int64_t number, std::vector<Draw> draws) 
 void SchedulerStep::DriveLearner() {
   LearnerState& learner = s_.learner;
   if (!learner.alive || learner.busy || now_ < learner.not_before) return;
-  if (!learner.open) return Call(LearnerOp::kOpen, 0);
+  if (!learner.open) {
+    if (!s_.yields) Call(LearnerOp::kOpen, 0);
+    return;
+  }
+  // Before the first version there is nothing to keep.
+  if (s_.yields && s_.version >= 0) return MakeDurable();
   if (s_.paused) return;
   if (learner.version == kNoPolicyVersion) {
     if (learner.warm_steps < s_.plan.warm_start_steps) return Call(LearnerOp::kSupervise, learner.warm_steps);
@@ -41,6 +46,11 @@ void SchedulerStep::DriveLearner() {
   }
   if (learner.version < s_.version) return Call(LearnerOp::kRedo, learner.version + 1);
   DriveTraining();
+}
+
+void SchedulerStep::MakeDurable() {
+  if (s_.learner.version == s_.version && s_.checkpointed < s_.version)
+    Call(LearnerOp::kCheckpoint, s_.version);
 }
 
 void SchedulerStep::DriveTraining() {

@@ -28,6 +28,7 @@ class SchedulerStep {
   void On(const PauseEvent&);
   void On(const ResumeEvent&);
   void On(const CancelEvent&);
+  void On(const StandDownEvent&);
   void Advance();
   std::vector<Action> Take() { return std::move(actions_); }
 
@@ -45,7 +46,9 @@ class SchedulerStep {
   void Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason);
   void SettleLost(const GroupKey& key, GroupState& group);
   void NoteRetried(const SampleRef& ref, const std::string& error);
-  void LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name);
+  // `why`: what becomes of the attempts; their samples are not blamed but for kLost.
+  void LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name,
+                  TryFailure why = TryFailure::kLost);
   void RequeueScores(uint64_t call, bool blame_checker);
   void SampleChanged(const GroupKey& key);
   void FinishGroup(const GroupKey& key, GroupState& group);
@@ -76,6 +79,7 @@ class SchedulerStep {
   // Versions, learner, evaluation (scheduler_learner.cc).
   void DriveLearner();
   void DriveTraining();
+  void MakeDurable();
   void CloseBatch();
   void CloseFixedBatch();
   std::vector<std::pair<PolicyVersion, Draw>> ReadyGroups() const;

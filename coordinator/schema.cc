@@ -100,7 +100,10 @@ CREATE INDEX attempts_under_way ON attempts (job) WHERE ended IS NULL;
 //   under version 2. released: their prompt is handed out again.
 // groups.newest: the newest version, as groups.oldest is the oldest; NULL also where completed under
 // version 2. replay_steps: how the steps of a replay compare with those recorded.
+// jobs.learner: the name of the learner that has the job's checkpoints; empty: none yet, or not recorded.
 constexpr char kThird[] = R"sql(
+ALTER TABLE jobs ADD COLUMN learner TEXT NOT NULL DEFAULT '';
+
 CREATE TABLE quarantine (job TEXT NOT NULL, draw INTEGER NOT NULL, idx INTEGER NOT NULL, prompt_row INTEGER,
   prompt_uid TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, time INTEGER,
   released INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (job, draw, idx)) WITHOUT ROWID;

@@ -135,6 +135,11 @@ void VisitStages(Io& io, T& spec) {
     v("load_policy_seconds", t.load_policy_seconds);
     v("max_attempts", t.max_attempts);
   });
+  io.Object("share", spec.share, [](auto& v, auto& s) {
+    v("priority", s.priority);
+    v("min_workers", s.min_workers);
+    v("max_workers", s.max_workers);
+  });
 }
 
 template <typename Io, typename T>

@@ -49,13 +49,14 @@ absl::Status ReadJob(const SqlRow& row, JobRow& out) {
   view.max_staleness = row.Int(16);
   view.exact_compared = row.Int(17);
   view.exact_max_difference = row.Real(18);
+  view.learner = row.Text(19);
   return absl::OkStatus();
 }
 
 constexpr char kJobColumns[] =
     "job, spec, files_hash, state, paused, error, step, version, warm_start_step, next_draw, manifest_hash, "
     "source, "
-    "checkpointed, last_step, created, ended, max_staleness, exact_compared, exact_max_difference";
+    "checkpointed, last_step, created, ended, max_staleness, exact_compared, exact_max_difference, learner";
 
 }  // namespace
 

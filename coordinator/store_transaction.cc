@@ -87,11 +87,15 @@ absl::Status StoreTransaction::UpdateJob(const JobRow& row) {
   return db_.Run(
       "UPDATE jobs SET state = ?2, paused = ?3, error = ?4, step = ?5, version = ?6, warm_start_step = ?7, "
       "next_draw = ?8, manifest_hash = ?9, source = ?10, checkpointed = ?11, last_step = ?12, ended = ?13, "
-      "max_staleness = ?14, exact_compared = ?15, exact_max_difference = ?16 WHERE job = ?1",
+      "max_staleness = ?14, exact_compared = ?15, exact_max_difference = ?16, learner = ?17 WHERE job = ?1",
       {v.job, static_cast<int64_t>(v.state), int64_t{row.paused}, v.error, v.step, v.version,
        v.warm_start_step, I(row.next_draw), row.policy.manifest_hash, row.policy.source, row.checkpointed,
        v.last_step.step > 0 ? StepRecordToJson(v.last_step) : std::string(), ended, v.max_staleness,
-       v.exact_compared, v.exact_max_difference});
+       v.exact_compared, v.exact_max_difference, v.learner});
+}
+
+absl::Status StoreTransaction::UpdateSpec(const JobId& job, const JobSpec& spec) {
+  return db_.Run("UPDATE jobs SET spec = ?2 WHERE job = ?1", {job, SpecToJson(spec)});
 }
 
 absl::Status StoreTransaction::Count(const JobId& job, const char* column, int64_t by) {

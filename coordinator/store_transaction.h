@@ -21,7 +21,8 @@ class StoreTransaction {
   static constexpr int64_t kMaxProgressBytes = int64_t{8} << 20;
 
   absl::Status InsertJob(const JobRow& row, const std::string& request_id);
-  absl::Status UpdateJob(const JobRow& row);
+  absl::Status UpdateJob(const JobRow& row);  // but its spec
+  absl::Status UpdateSpec(const JobId& job, const JobSpec& spec);
   // FAILED_PRECONDITION when the draw was issued before (ONCE).
   absl::Status IssueGroup(const JobId& job, Draw draw, PolicyVersion train_by, int64_t samples);
   // FAILED_PRECONDITION when the draw is not known. Progress of its samples is forgotten.

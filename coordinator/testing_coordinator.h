@@ -110,7 +110,9 @@ class CoordinatorTest : public testing::Test {
       return std::make_unique<RolloutPort>(rollouts_[static_cast<size_t>(address.back() - '0')]);
     };
     options.ports.reward = [this](const std::string&) { return std::make_unique<ScorerPort>(scorer_); };
-    options.ports.learner = [this](const std::string&) { return std::make_unique<TrainerPort>(trainer_); };
+    options.ports.learner = [this](const std::string& address) {
+      return std::make_unique<TrainerPort>(address == "host:9" ? trainer_ : other_trainer_);
+    };
     if (adjust_) adjust_(options);
     auto opened = Coordinator::Open(std::move(options));
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -125,6 +127,10 @@ class CoordinatorTest : public testing::Test {
   void RegisterLearner() {
     ASSERT_TRUE(
         coordinator_->RegisterWorker("learner-0", WorkerRole::kLearner, "host:9", "incarnation").ok());
+  }
+  void RegisterOtherLearner() {
+    ASSERT_TRUE(
+        coordinator_->RegisterWorker("learner-1", WorkerRole::kLearner, "host:7", "incarnation").ok());
   }
   void RegisterReward() {
     ASSERT_TRUE(coordinator_->RegisterWorker("reward-0", WorkerRole::kReward, "host:8", "incarnation").ok());
@@ -160,11 +166,23 @@ class CoordinatorTest : public testing::Test {
     return Await(job, [step](const JobView& view) { return view.step >= step || IsTerminal(view.state); });
   }
   void ExpectSound(const JobView& view) {
+    ExpectTrainedOnce(view);
+    coordinator_->Shutdown();
+    coordinator_.reset();
+    auto store = Store::Open(state_->path());
+    ASSERT_TRUE(store.ok()) << store.status();
+    const absl::Status ledger = (*store)->CheckLedger(view.job);
+    EXPECT_TRUE(ledger.ok()) << ledger;
+  }
+  void ExpectTrainedOnce(const JobView& view) {
     EXPECT_TRUE(view.ledger.Balances());
     EXPECT_EQ(view.ledger[LedgerColumn::kInFlight], 0);
     std::set<Draw> trained;
     std::set<PolicyVersion> versions;
-    for (const FakeTrainer::TrainedStep& step : trainer_->steps()) {
+    std::vector<FakeTrainer::TrainedStep> steps = trainer_->steps();
+    for (const FakeTrainer::TrainedStep& step : other_trainer_->steps()) steps.push_back(step);
+    for (const FakeTrainer::TrainedStep& step : steps) {
+      if (step.job != view.job) continue;
       if (!versions.insert(step.version).second) continue;  // redone
       for (const FakeTrainer::TrainedGroup& group : step.groups) {
         EXPECT_TRUE(trained.insert(group.draw).second) << "draw " << group.draw << " was trained on twice";
@@ -172,12 +190,6 @@ class CoordinatorTest : public testing::Test {
         EXPECT_LE(step.version - 1 - group.oldest, spec_.staleness.max_versions);
       }
     }
-    coordinator_->Shutdown();
-    coordinator_.reset();
-    auto store = Store::Open(state_->path());
-    ASSERT_TRUE(store.ok()) << store.status();
-    const absl::Status ledger = (*store)->CheckLedger(view.job);
-    EXPECT_TRUE(ledger.ok()) << ledger;
   }
 
   std::function<void(CoordinatorOptions&)> adjust_;  // of Start's options
@@ -189,7 +201,8 @@ class CoordinatorTest : public testing::Test {
   prometheus::Registry registry_;
   std::vector<std::shared_ptr<RolloutProcess>> rollouts_;
   std::shared_ptr<FakeScorer> scorer_ = std::make_shared<FakeScorer>();
-  std::shared_ptr<FakeTrainer> trainer_ = std::make_shared<FakeTrainer>();
+  std::shared_ptr<FakeTrainer> trainer_ = std::make_shared<FakeTrainer>(),
+                               other_trainer_ = std::make_shared<FakeTrainer>();
   std::unique_ptr<Coordinator> coordinator_;
 };
 

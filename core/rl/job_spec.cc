@@ -77,6 +77,15 @@ void CheckStages(const JobSpec& spec, Rules& rules) {
                 "is needed when replay.steps is given");
 }
 
+void CheckShare(const ShareSpec& share, Rules& rules) {
+  constexpr int32_t kMostWorkers = 1 << 20;
+  rules.InRange(share.priority, -kMaxPriority, kMaxPriority, "share.priority");
+  rules.InRange(share.min_workers, 0, kMostWorkers, "share.min_workers");
+  rules.InRange(share.max_workers, 0, kMostWorkers, "share.max_workers");
+  rules.Require(share.max_workers == 0 || share.max_workers >= share.min_workers, "share.max_workers",
+                "must not be below share.min_workers; leave it out for no limit");
+}
+
 // What would make a batch depend on who was fast.
 void CheckDeterministic(const JobSpec& spec, Rules& rules) {
   if (!spec.deterministic) return;
@@ -115,6 +124,7 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.staleness.max_versions, 0, 1000, "staleness.max_versions");
   CheckStages(spec, rules);
   CheckDeterministic(spec, rules);
+  CheckShare(spec.share, rules);
   rules.InRange(spec.timeout.generate_seconds, 0.01, 86400, "timeout.generate_seconds");
   rules.InRange(spec.timeout.score_seconds, 0.01, 86400, "timeout.score_seconds");
   rules.InRange(spec.timeout.train_seconds, 0.01, 86400, "timeout.train_seconds");

@@ -173,6 +173,14 @@ struct ReplaySpec {
   int64_t steps = 0;  // the first so many; 0, until the coordinator took the job: all that there are
 };
 
+// What a job gets of a fleet that several jobs share.
+struct ShareSpec {
+  int32_t priority = 0;                      // the higher goes first
+  int32_t min_workers = 0, max_workers = 0;  // rollout workers; 0: no such quota
+  friend bool operator==(const ShareSpec&, const ShareSpec&) = default;
+};
+constexpr int32_t kMaxPriority = 1000;  // and -kMaxPriority the least
+
 struct JobSpec {
   std::string name;
   uint64_t seed = 0;
@@ -189,6 +197,7 @@ struct JobSpec {
   CheckpointSpec checkpoint;
   WarmStartSpec warm_start;
   TimeoutSpec timeout;
+  ShareSpec share;
   int64_t stop_steps = 100;
   ReplaySpec replay;
 };

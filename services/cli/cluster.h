@@ -14,7 +14,7 @@ namespace sluice::cli {
 
 struct ClusterProcess {
   std::string role;  // "coordinator", "rollout", "reward", "learner"
-  int index = 0;     // of the role; a learner's rank
+  int index = 0;     // of the role; of learners the ranks of the first gang, then those of the second, ...
   int64_t pid = 0;
   std::string grpc, metrics;  // "host:port"
   std::string http;           // of the OpenAI API; empty: none

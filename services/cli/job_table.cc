@@ -14,15 +14,20 @@ constexpr size_t kMaxNameBytes = 40;
 std::vector<std::string> CellsOf(const v1::Job& job) {
   const auto& metrics = job.last_step().metrics();
   const auto reward = metrics.find("reward");
-  return {job.job(), job.spec().name().substr(0, kMaxNameBytes), StateName(job.state()),
+  return {job.job(),
+          job.spec().name().substr(0, kMaxNameBytes),
+          StateName(job.state()),
           absl::StrCat(job.step(), " / ", job.spec().stop().steps()),
-          reward == metrics.end() ? "-" : absl::StrFormat("%.4g", reward->second)};
+          reward == metrics.end() ? "-" : absl::StrFormat("%.4g", reward->second),
+          absl::StrCat(job.spec().share().priority()),
+          absl::StrCat(job.rollout_workers())};
 }
 
 }  // namespace
 
 std::string RenderJobs(const std::vector<v1::Job>& jobs) {
-  std::vector<std::vector<std::string>> lines = {{"job", "name", "state", "step", "reward"}};
+  std::vector<std::vector<std::string>> lines = {
+      {"job", "name", "state", "step", "reward", "priority", "workers"}};
   for (const v1::Job& job : jobs) lines.push_back(CellsOf(job));
   return RenderTable(lines, kFirstOfNumbers);
 }

@@ -17,15 +17,17 @@ v1::Job JobOf(const std::string& id, const std::string& name, int64_t step) {
 
 TEST(JobTableTest, KeepsColumnsApartWhenIdsAreLong) {
   v1::Job trained = JobOf("j-1", "a", 12);
+  trained.mutable_spec()->mutable_share()->set_priority(5);
+  trained.set_rollout_workers(2);
   (*trained.mutable_last_step()->mutable_metrics())["reward"] = 0.25;
   EXPECT_EQ(RenderJobs({JobOf("arithmetic-20261121-7", "arithmetic", 3), trained}),
-            "job                    name        state        step  reward\n"
-            "arithmetic-20261121-7  arithmetic  RUNNING   3 / 150       -\n"
-            "j-1                    a           RUNNING  12 / 150    0.25\n");
+            "job                    name        state        step  reward  priority  workers\n"
+            "arithmetic-20261121-7  arithmetic  RUNNING   3 / 150       -         0        0\n"
+            "j-1                    a           RUNNING  12 / 150    0.25         5        2\n");
 }
 
 TEST(JobTableTest, HasOnlyTheHeadingWithoutJobs) {
-  EXPECT_EQ(RenderJobs({}), "job  name  state  step  reward\n");
+  EXPECT_EQ(RenderJobs({}), "job  name  state  step  reward  priority  workers\n");
 }
 
 }  // namespace

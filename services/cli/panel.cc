@@ -71,6 +71,10 @@ std::string Header(const v1::Job& job, int width) {
                     ProgressBar(job.step(), total, std::min(width / 2, 40)), "  ",
                     Elapsed(job, job.last_step()), "\n");
   }
+  if (!job.learner().empty() && !HasEnded(job.state())) {
+    absl::StrAppend(&out, "  learner ", job.learner(), ", ", job.rollout_workers(),
+                    " rollout workers, priority ", job.spec().share().priority(), "\n");
+  }
   if (!job.waiting_for().empty()) absl::StrAppend(&out, "  waiting for ", job.waiting_for(), "\n");
   if (!job.stalled().empty()) absl::StrAppend(&out, "  stalled: waits for ", job.stalled(), "\n");
   if (!job.error().empty()) absl::StrAppend(&out, "  error: ", job.error(), "\n");
@@ -83,9 +87,11 @@ std::string Workers(const v1::WatchJobResponse& state) {
                                     "requests", "tokens", "");
   for (const v1::WorkerStatus& w : state.workers()) {
     const bool rollout = w.role() == "rollout";
+    const std::string elsewhere =
+        !w.job().empty() && w.job() != state.job().job() ? absl::StrCat("for ", w.job()) : "";
     absl::StrAppendFormat(&out, "  %-14s%-10s%8s%10d%12s  %s\n", w.name(), w.role(),
                           rollout ? absl::StrCat(w.policy_version()) : "", w.in_flight(),
-                          rollout ? absl::StrCat(w.tokens_generated()) : "", w.alive() ? "" : "LOST");
+                          rollout ? absl::StrCat(w.tokens_generated()) : "", w.alive() ? elsewhere : "LOST");
   }
   return out;
 }

@@ -62,6 +62,23 @@ TEST(PanelTest, SaysWhatIsStalled) {
   EXPECT_NE(RenderLine(state.job()).find(line), std::string::npos);
 }
 
+TEST(PanelTest, SaysWhichWorkersWorkForAnotherJob) {
+  v1::WatchJobResponse state = Running();
+  state.mutable_workers(0)->set_job("j1");
+  EXPECT_EQ(RenderPanel(state, {}, 80).find("for j"), std::string::npos);
+  state.mutable_workers(0)->set_job("j2");
+  EXPECT_NE(RenderPanel(state, {}, 80).find("999  for j2\n"), std::string::npos);
+}
+
+TEST(PanelTest, SaysWhoTrainsTheJobAndWhatItGets) {
+  v1::WatchJobResponse state = Running();
+  state.mutable_job()->set_learner("learner-g1-0");
+  state.mutable_job()->set_rollout_workers(3);
+  state.mutable_job()->mutable_spec()->mutable_share()->set_priority(-2);
+  EXPECT_NE(RenderPanel(state, {}, 80).find("  learner learner-g1-0, 3 rollout workers, priority -2\n"),
+            std::string::npos);
+}
+
 TEST(SparklineTest, ScalesBetweenLeastAndGreatest) {
   EXPECT_EQ(Sparkline({0, 1, 2, 3, 4, 5, 6, 7}, 8), "▁▂▃▄▅▆▇█");
   EXPECT_EQ(Sparkline({5, 5, 5}, 8), "▁▁▁");

@@ -119,6 +119,18 @@ grpc::ServerUnaryReactor* JobAdapter::PauseJob(grpc::CallbackServerContext* cont
   });
 }
 
+grpc::ServerUnaryReactor* JobAdapter::SetPriority(grpc::CallbackServerContext* context,
+                                                  const v1::SetPriorityRequest* request,
+                                                  v1::SetPriorityResponse* response) {
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    SLUICE_ASSIGN_OR_RETURN(const JobView view,
+                            coordinator_.SetPriority(request->job(), request->priority()));
+    *response->mutable_job() = ToProto(view);
+    return absl::OkStatus();
+  });
+}
+
 grpc::ServerUnaryReactor* JobAdapter::ResumeJob(grpc::CallbackServerContext* context,
                                                 const v1::ResumeJobRequest* request,
                                                 v1::ResumeJobResponse* response) {

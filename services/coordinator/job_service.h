@@ -35,6 +35,9 @@ class JobAdapter final : public v1::JobService::CallbackService {
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request,
                                       v1::CancelJobResponse* response) override;
+  grpc::ServerUnaryReactor* SetPriority(grpc::CallbackServerContext* context,
+                                        const v1::SetPriorityRequest* request,
+                                        v1::SetPriorityResponse* response) override;
   grpc::ServerWriteReactor<v1::ListSamplesResponse>* ListSamples(
       grpc::CallbackServerContext* context, const v1::ListSamplesRequest* request) override;
   grpc::ServerUnaryReactor* ListAttempts(grpc::CallbackServerContext* context,

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "core/base/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/coordinator/fleet_service.h"
@@ -69,6 +70,11 @@ class FakeCoordinator final : public Coordinator {
     return absl::FailedPreconditionError("the job has ended");
   }
   absl::StatusOr<JobView> Cancel(const JobId& job) override { return Get(job); }
+  absl::StatusOr<JobView> SetPriority(const JobId& job, int32_t priority) override {
+    SLUICE_ASSIGN_OR_RETURN(JobView view, Get(job));
+    view.spec.share.priority = priority;
+    return view;
+  }
   absl::Status ListSamples(const JobId&, int32_t limit, int64_t step, bool evaluation,
                            const std::function<bool(const SampleView&)>& on_sample) override {
     for (int32_t i = 0; i < limit; ++i) {
@@ -197,6 +203,7 @@ TEST_F(JobServiceTest, JobsAreReadAndControlled) {
   EXPECT_EQ(client_->List()->size(), 1u);
   EXPECT_EQ(client_->Pause("j1")->job(), "j1");
   EXPECT_EQ(client_->Cancel("j1")->job(), "j1");
+  EXPECT_EQ(client_->SetPriority("j1", -3)->spec().share().priority(), -3);
   EXPECT_EQ(client_->ListCheckpoints("j1")->front().policy_version(), 7);
   EXPECT_EQ(*client_->Export("j1", std::nullopt, "/out"), 12);
   EXPECT_EQ(*client_->Export("j1", 5, "/out"), 5);

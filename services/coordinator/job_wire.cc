@@ -101,6 +101,8 @@ v1::Job ToProto(const JobView& view) {
   out.set_max_staleness(view.max_staleness);
   out.set_exact_compared(view.exact_compared);
   out.set_exact_max_difference(view.exact_max_difference);
+  out.set_learner(view.learner);
+  out.set_rollout_workers(view.rollout_workers);
   return out;
 }
 
@@ -113,6 +115,7 @@ v1::WorkerStatus ToProto(const WorkerView& view) {
   out.set_policy_version(view.version);
   out.set_in_flight(view.in_flight);
   out.set_tokens_generated(view.tokens_generated);
+  out.set_job(view.job);
   return out;
 }
 

@@ -20,6 +20,8 @@ JobView FullView() {
   view.waiting_for = "a rollout worker";
   view.error = "none \xFF";
   view.stalled = "learner-0: step 4";
+  view.learner = "learner-1";
+  view.rollout_workers = 6;
   view.evaluations.push_back({2, 3, 0.25, 0.5, 8, 12.5, {{"easy", 1.0}}});
   view.events.push_back({absl::FromUnixSeconds(7), "started"});
   view.create_time = absl::FromUnixSeconds(1);
@@ -46,6 +48,8 @@ TEST(JobWireTest, EveryFieldOfAJobIsCarried) {
   EXPECT_EQ(job.waiting_for(), "a rollout worker");
   EXPECT_EQ(job.error(), "none \xEF\xBF\xBD");
   EXPECT_EQ(job.stalled(), "learner-0: step 4");
+  EXPECT_EQ(job.learner(), "learner-1");
+  EXPECT_EQ(job.rollout_workers(), 6);
   ASSERT_EQ(job.evaluations_size(), 1);
   EXPECT_EQ(job.evaluations(0).accuracy(), 0.5);
   EXPECT_EQ(job.evaluations(0).accuracy_by_kind().at("easy"), 1.0);

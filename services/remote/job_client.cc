@@ -69,6 +69,16 @@ absl::StatusOr<v1::Job> JobClient::Pause(const std::string& job) {
   return std::move(*response.mutable_job());
 }
 
+absl::StatusOr<v1::Job> JobClient::SetPriority(const std::string& job, int32_t priority) {
+  v1::SetPriorityRequest request;
+  request.set_job(job);
+  request.set_priority(priority);
+  v1::SetPriorityResponse response;
+  ClientCall call(peer_, Deadline(), &options_.cancel);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->SetPriority(call.context(), request, &response)));
+  return std::move(*response.mutable_job());
+}
+
 absl::StatusOr<v1::Job> JobClient::Resume(const std::string& job) {
   v1::ResumeJobRequest request;
   request.set_job(job);

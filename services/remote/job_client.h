@@ -32,6 +32,7 @@ class JobClient {
   absl::StatusOr<v1::Job> Get(const std::string& job);
   absl::StatusOr<std::vector<v1::Job>> List();
   absl::StatusOr<v1::Job> Pause(const std::string& job);
+  absl::StatusOr<v1::Job> SetPriority(const std::string& job, int32_t priority);
   absl::StatusOr<v1::Job> Resume(const std::string& job);
   absl::StatusOr<v1::Job> Cancel(const std::string& job);
   absl::StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(const std::string& job);

@@ -173,6 +173,7 @@ void ReadStages(const v1::JobSpec& proto, JobSpec& out) {
   SetUnlessZero(proto.timeout().train_seconds(), out.timeout.train_seconds);
   SetUnlessZero(proto.timeout().load_policy_seconds(), out.timeout.load_policy_seconds);
   SetUnlessZero(proto.timeout().max_attempts(), out.timeout.max_attempts);
+  out.share = {proto.share().priority(), proto.share().min_workers(), proto.share().max_workers()};
 }
 
 // Rules that need the message (what is present) or that join fields; ranges are core/rl's Validate.
@@ -279,6 +280,10 @@ void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
   timeout.set_train_seconds(spec.timeout.train_seconds);
   timeout.set_load_policy_seconds(spec.timeout.load_policy_seconds);
   timeout.set_max_attempts(spec.timeout.max_attempts);
+  v1::ShareSpec& share = *out.mutable_share();
+  share.set_priority(spec.share.priority);
+  share.set_min_workers(spec.share.min_workers);
+  share.set_max_workers(spec.share.max_workers);
 }
 
 }  // namespace

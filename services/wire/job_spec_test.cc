@@ -39,7 +39,7 @@ TEST(JobSpecProto, FillsInEveryDefaultOfItsComments) {
     batch { groups_per_step: 32 micro_batch_tokens: 8192 } 
     staleness { max_versions: 1 on_deadline: DROP on_new_version: FINISH }
     checkpoint { every_steps: 20 keep: 3 progress_tokens: 64 } stop { steps: 100 }
-    timeout { generate_seconds: 300 score_seconds: 60 train_seconds: 1800 load_policy_seconds: 300 max_attempts: 3 })");
+    timeout { generate_seconds: 300 score_seconds: 60 train_seconds: 1800 load_policy_seconds: 300 max_attempts: 3 } share {})");
   std::string difference;
   google::protobuf::util::MessageDifferencer differ;
   differ.ReportDifferencesToString(&difference);
@@ -84,6 +84,7 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
     evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 } checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
     stop { steps: 50 } warm_start { file: "w" steps: 9 batch_size: 2 learning_rate: 0 warmup_steps: 0 }
     timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 }
+    share { priority: -2 min_workers: 3 max_workers: 4 }
     replay { job: "recorded" steps: 3 })");
   const absl::StatusOr<JobSpec> spec = FromProto(proto);
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -123,6 +124,10 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"reward { component { name: \"b\" math { mode: PAIR } } }", "reward.component[1].math.mode"},
       {"timeout { score_seconds: -1 }", "timeout.score_seconds"},
       {"checkpoint { progress_tokens: -1 }", "checkpoint.progress_tokens"},
+      {"share { priority: 1001 }", "share.priority"},
+      {"share { min_workers: -1 }", "share.min_workers"},
+      {"share { max_workers: -1 }", "share.max_workers"},
+      {"share { min_workers: 3 max_workers: 2 }", "share.max_workers"},
       {"algorithm { grpo { max_filtered_groups: 3 } }", "algorithm.grpo.max_filtered_groups"},
       {"algorithm { grpo { filter_ties: true max_filtered_groups: -1 } }",
        "algorithm.grpo.max_filtered_groups"},

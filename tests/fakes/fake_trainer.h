@@ -28,6 +28,7 @@ class FakeTrainer final : public Trainer {
     size_t samples = 0;
   };
   struct TrainedStep {
+    JobId job;
     PolicyVersion version = kNoPolicyVersion;
     std::vector<TrainedGroup> groups;
   };
@@ -76,6 +77,19 @@ class FakeTrainer final : public Trainer {
     for (const auto& [version, result] : results_) out[version] = result.policy.manifest_hash;
     return out;
   }
+  // Of a job that may not be the one that is open.
+  std::map<PolicyVersion, std::string> manifests(const JobId& job) const {
+    {
+      absl::MutexLock lock(&mu_);
+      if (const auto it = kept_.find(job); job != job_ && it != kept_.end()) {
+        std::map<PolicyVersion, std::string> out;
+        for (const auto& [version, result] : it->second.results)
+          out[version] = result.policy.manifest_hash;
+        return out;
+      }
+    }
+    return manifests();
+  }
   int opens() const {
     absl::MutexLock lock(&mu_);
     return opens_;
@@ -92,13 +106,7 @@ class FakeTrainer final : public Trainer {
       open_failures_.pop_front();
       return failure;
     }
-    if (job != job_) {
-      job_ = job;
-      results_.clear();
-      groups_.clear();
-      warm_steps_ = checkpoint_warm_steps_ = 0;
-      checkpoint_ = kNoPolicyVersion;
-    }
+    if (job != job_) Switch(job);
     spec_ = spec;
     opened_ = true;
     ++opens_;
@@ -190,6 +198,25 @@ class FakeTrainer final : public Trainer {
     bool after = false;
   };
 
+  // What a job has on disk while another is open.
+  struct Kept {
+    std::map<PolicyVersion, StepResult> results;
+    PolicyVersion checkpoint = kNoPolicyVersion;
+    int64_t warm_steps = 0;
+  };
+
+  // Of the job that was open only what its last checkpoint covers stays.
+  void Switch(const JobId& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    results_.erase(results_.upper_bound(checkpoint_), results_.end());
+    kept_[job_] = {std::move(results_), checkpoint_, checkpoint_warm_steps_};
+    Kept& found = kept_[job];
+    results_ = std::move(found.results);
+    checkpoint_ = found.checkpoint;
+    warm_steps_ = checkpoint_warm_steps_ = found.warm_steps;
+    groups_.clear();
+    job_ = job;
+  }
+
   PolicyVersion Last() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return results_.empty() ? kNoPolicyVersion : results_.rbegin()->first;
   }
@@ -207,7 +234,7 @@ class FakeTrainer final : public Trainer {
 
   absl::StatusOr<StepResult> Make(PolicyVersion version, absl::Span<const Draw> draws)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    TrainedStep step{version, {}};
+    TrainedStep step{job_, version, {}};
     std::string content = absl::StrCat(results_.at(version - 1).policy.manifest_hash, salt_);
     double compared = 0;
     for (Draw draw : draws) {
@@ -246,6 +273,7 @@ class FakeTrainer final : public Trainer {
   int64_t warm_steps_ ABSL_GUARDED_BY(mu_) = 0, checkpoint_warm_steps_ ABSL_GUARDED_BY(mu_) = 0;
   PolicyVersion checkpoint_ ABSL_GUARDED_BY(mu_) = kNoPolicyVersion;
   std::map<PolicyVersion, StepResult> results_ ABSL_GUARDED_BY(mu_);
+  std::map<JobId, Kept> kept_ ABSL_GUARDED_BY(mu_);
   std::map<std::pair<PolicyVersion, Draw>, Group> groups_ ABSL_GUARDED_BY(mu_);
   std::deque<Failure> step_failures_ ABSL_GUARDED_BY(mu_);
   std::deque<absl::Status> open_failures_ ABSL_GUARDED_BY(mu_);

@@ -1,4 +1,4 @@
-// sluice pause, resume, cancel, checkpoints, export: what is done to a job.
+// sluice pause, resume, cancel, priority, checkpoints, export: what is done to a job.
 #include <filesystem>
 #include <iostream>
 
@@ -19,6 +19,11 @@ struct ControlOptions {
   bool json = false;
 };
 
+struct PriorityOptions {
+  ControlOptions control;
+  int32_t priority = 0;
+};
+
 struct ExportOptions {
   ConnectionOptions connection;
   std::string job, directory;
@@ -27,13 +32,22 @@ struct ExportOptions {
 
 using Call = absl::StatusOr<v1::Job> (JobClient::*)(const std::string&);
 
-int Control(const ControlOptions& o, Call call) {
-  const auto client = ConnectToCoordinator(o.connection);
-  if (!client.ok()) return Report(client.status());
-  const auto job = ((**client).*call)(o.job);
+int Show(const ControlOptions& o, const absl::StatusOr<v1::Job>& job) {
   if (!job.ok()) return Report(job.status());
   std::cout << (o.json ? ToJson(*job, /*pretty=*/true) : RenderLine(*job) + "\n");
   return kDone;
+}
+
+int Control(const ControlOptions& o, Call call) {
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  return Show(o, ((**client).*call)(o.job));
+}
+
+int Priority(const PriorityOptions& o) {
+  const auto client = ConnectToCoordinator(o.control.connection);
+  if (!client.ok()) return Report(client.status());
+  return Show(o.control, (*client)->SetPriority(o.control.job, o.priority));
 }
 
 int Checkpoints(const ControlOptions& o) {
@@ -85,6 +99,15 @@ void AddControlCommands(CommandLine& line) {
   AddControl(line, "resume", "Goes on with a paused job.", &JobClient::Resume);
   AddControl(line, "cancel", "Ends a job for good; its last version and checkpoints stay.",
              &JobClient::Cancel);
+  line.Add<PriorityOptions>(
+      "priority", "Changes what a job gets of the fleet beside other jobs; the higher number goes first.",
+      [](CLI::App& command, PriorityOptions& o) {
+        command.add_option("JOB", o.control.job, "The job's name")->required();
+        command.add_option("N", o.priority, "Its share.priority from now on, -1000 to 1000")->required();
+        command.add_flag("--json", o.control.json, "Print the Job message as JSON");
+        AddConnectionOptions(command, o.control.connection);
+      },
+      Priority);
   line.Add<ControlOptions>(
       "checkpoints", "Lists the full checkpoints of a job, oldest first.",
       [](CLI::App& command, ControlOptions& o) {

@@ -107,7 +107,12 @@ void AddUpCommands(CommandLine& line) {
                         "Reward workers; 0 where a service of your own joins")
             ->capture_default_str()
             ->check(CLI::Range(0, 256));
-        command.add_option("--learner-ranks", o.shape.learner_ranks, "Ranks of the learner")
+        command.add_option("--learner-ranks", o.shape.learner_ranks, "Ranks of each learner gang")
+            ->capture_default_str()
+            ->check(CLI::Range(1, 64));
+        command
+            .add_option("--learner-gangs", o.shape.learner_gangs,
+                        "Learner gangs: so many jobs run at once and share the other workers")
             ->capture_default_str()
             ->check(CLI::Range(1, 64));
         command

@@ -6,12 +6,22 @@
 
 namespace sluice::cli {
 
+namespace {
+
+std::string GangName(int gang) { return gang == 0 ? "learner" : absl::StrCat("learner-g", gang); }
+
+}  // namespace
+
 std::vector<FleetMember> MembersOf(const FleetShape& shape) {
   std::vector<FleetMember> out = {{"coordinator", 0, "coordinator"}};
   const auto add = [&](const std::string& role, int count) {
     for (int i = 0; i < count; ++i) out.push_back({role, i, absl::StrCat(role, "-", i)});
   };
-  add("learner", shape.learner_ranks);
+  for (int gang = 0; gang < shape.learner_gangs; ++gang) {
+    for (int rank = 0; rank < shape.learner_ranks; ++rank) {
+      out.push_back({"learner", rank, absl::StrCat(GangName(gang), "-", rank), gang});
+    }
+  }
   add("rollout", shape.rollout_workers);
   add("reward", shape.reward_workers);
   return out;
@@ -19,7 +29,7 @@ std::vector<FleetMember> MembersOf(const FleetShape& shape) {
 
 int ThreadsPerProcess(const FleetShape& shape, int cores) {
   if (shape.threads > 0) return shape.threads;
-  return std::max(1, cores / std::max({1, shape.rollout_workers, shape.learner_ranks}));
+  return std::max(1, cores / std::max({1, shape.rollout_workers, shape.learner_ranks * shape.learner_gangs}));
 }
 
 const std::vector<StopStage>& StopStages() {
@@ -53,7 +63,8 @@ std::vector<std::string> CommandOf(const FleetMember& member, const StartContext
       "--metrics-listen", context.metrics_listen, "--address-file", AddressPath(context.state, member),
       "--name", member.name,
       // A worker's folder is its own; the ranks of a learner share one.
-      "--state", absl::StrCat(context.state, "/", member.role == "learner" ? "learner" : member.name)};
+      "--state",
+      absl::StrCat(context.state, "/", member.role == "learner" ? GangName(member.gang) : member.name)};
   const auto add = [&](const char* flag, const std::string& value) {
     argv.insert(argv.end(), {flag, value});
   };

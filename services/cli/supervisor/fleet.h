@@ -9,7 +9,8 @@
 namespace sluice::cli {
 
 struct FleetShape {
-  int rollout_workers = 2, reward_workers = 1, learner_ranks = 1;
+  int rollout_workers = 2, reward_workers = 1;
+  int learner_ranks = 1, learner_gangs = 1;  // of each gang; gangs, each with a job of its own
   int threads = 0;             // of each rollout worker and learner rank; 0: the machine's, shared out
   std::string device = "cpu";  // of the rollout workers
   bool http = false;           // rollout workers serve the OpenAI API, each on a port of its own
@@ -24,10 +25,12 @@ struct FleetMember {
   std::string role;  // "coordinator", "rollout", "reward", "learner"
   int index = 0;     // of the role; a learner's rank
   std::string name;  // "rollout-0"; the coordinator's is "coordinator"
+  int gang = 0;      // of a learner
   friend bool operator==(const FleetMember&, const FleetMember&) = default;
 };
 
-// The coordinator first, then the learner's ranks, rollout and reward workers.
+// The name of a gang's first rank is the gang's: it stands for its folder, which has checkpoints.
+// The coordinator first, then the learners' ranks, rollout and reward workers.
 std::vector<FleetMember> MembersOf(const FleetShape& shape);
 // Threads of one rollout worker or learner rank on a machine with so many cores; at least 1.
 int ThreadsPerProcess(const FleetShape& shape, int cores);

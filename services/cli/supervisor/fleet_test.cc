@@ -33,6 +33,16 @@ TEST(FleetTest, ListsTheCoordinatorFirst) {
               ElementsAre("coordinator", "learner-0", "learner-1", "rollout-0", "rollout-1", "reward-0"));
 }
 
+TEST(FleetTest, GangsHaveNamesAndFoldersOfTheirOwn) {
+  std::vector<std::string> names;
+  for (const auto& m : MembersOf({.rollout_workers = 1, .learner_ranks = 2, .learner_gangs = 2})) {
+    if (m.role == "learner") names.push_back(absl::StrCat(m.name, " ", m.gang, " ", m.index));
+  }
+  EXPECT_THAT(names, ElementsAre("learner-0 0 0", "learner-1 0 1", "learner-g1-0 1 0", "learner-g1-1 1 1"));
+  const auto argv = CommandOf({"learner", 1, "learner-g1-1", 1}, Context());
+  EXPECT_THAT(argv, IsSupersetOf({"--name", "learner-g1-1", "--rank", "1", "--state", "/state/learner-g1"}));
+}
+
 TEST(FleetTest, SharesTheCoresOutWhenThreadsAreNotGiven) {
   EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 2, .learner_ranks = 2}, 8), 4);
   EXPECT_EQ(ThreadsPerProcess({.rollout_workers = 4, .learner_ranks = 2}, 2), 1);

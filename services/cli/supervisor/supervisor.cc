@@ -54,6 +54,7 @@ Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options))
     member.policy = RestartPolicy(options_.limits);
     members_.push_back(std::move(member));
   }
+  gangs_.resize(static_cast<size_t>(options_.shape.learner_gangs));
 }
 
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
@@ -79,10 +80,11 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions
 void Supervisor::Adopt() {
   const auto record = ReadSupervisorRecord(options_.state);
   if (!record.ok()) {  // the first start
-    gang_epoch_ = 1;
+    for (Gang& gang : gangs_) gang.epoch = 1;
     return;
   }
-  gang_epoch_ = record->gang_epoch;
+  gangs_.resize(std::max(gangs_.size(), record->gang_epochs.size()));
+  for (size_t i = 0; i < record->gang_epochs.size(); ++i) gangs_[i].epoch = record->gang_epochs[i];
   for (const RecordedProcess& p : record->processes) {
     if (!IsAlive(p.identity)) continue;
     const auto at =
@@ -103,11 +105,22 @@ void Supervisor::Adopt() {
     options_.say(absl::StrCat("adopted ", p.name, " (pid ", p.identity.pid, ")"));
   }
   RecallAddresses();
-  const auto alive = std::count_if(members_.begin(), members_.end(), [](const Member& m) {
-    return m.is.role == "learner" && m.process.pid != 0;
+  for (int gang = 0; gang < options_.shape.learner_gangs; ++gang) AdoptGang(gang);
+}
+
+void Supervisor::AdoptGang(int gang) {
+  const auto alive = std::count_if(members_.begin(), members_.end(), [gang](const Member& m) {
+    return m.is.role == "learner" && m.is.gang == gang && m.process.pid != 0;
   });
-  if (alive == 0) ++gang_epoch_;
-  if (alive > 0 && alive < options_.shape.learner_ranks) DrainGang();
+  if (alive == 0) ++gangs_[static_cast<size_t>(gang)].epoch;
+  if (alive > 0 && alive < options_.shape.learner_ranks) DrainGang(gang);
+}
+
+const Supervisor::Member* Supervisor::FirstRank(int gang) const {
+  for (const Member& m : members_) {
+    if (m.is.role == "learner" && m.is.gang == gang && m.is.index == 0) return &m;
+  }
+  return nullptr;
 }
 
 void Supervisor::RecallAddresses() {
@@ -133,7 +146,7 @@ bool Supervisor::AllServing() const {
 bool Supervisor::KeepsAddress(const Member& member) const {
   if (member.address.grpc.empty()) return false;
   // Others hold on to these two; a worker that cannot get its old port back takes a new one.
-  const bool known = member.is.role == "coordinator" || member.is.name == "learner-0";
+  const bool known = member.is.role == "coordinator" || (member.is.role == "learner" && member.is.index == 0);
   return known || member.policy.quick_deaths() < 2;
 }
 
@@ -159,8 +172,8 @@ absl::Status Supervisor::OnDeath(Member& member, const std::string& how, absl::T
   member.process = {};
   member.adopted = false;
   member.phase = Phase::kWaiting;
-  if (member.is.role == "learner" && gang_draining_) {
-    DrainGang();  // our own doing: it does not count against the rank
+  if (member.is.role == "learner" && gangs_[static_cast<size_t>(member.is.gang)].draining) {
+    DrainGang(member.is.gang);  // our own doing: it does not count against the rank
     return absl::OkStatus();
   }
   const RestartPolicy::Decision decision = member.policy.Died(now);
@@ -178,22 +191,23 @@ absl::Status Supervisor::OnDeath(Member& member, const std::string& how, absl::T
   }
   if (member.is.role == "learner") {
     for (Member& m : members_) {
-      if (m.is.role == "learner") m.start_at = decision.start_at;
+      if (m.is.role == "learner" && m.is.gang == member.is.gang) m.start_at = decision.start_at;
     }
-    DrainGang();
+    DrainGang(member.is.gang);
   }
   return absl::OkStatus();
 }
 
-void Supervisor::DrainGang() {
-  gang_draining_ = false;
+void Supervisor::DrainGang(int number) {
+  Gang& gang = gangs_[static_cast<size_t>(number)];
+  gang.draining = false;
   for (Member& m : members_) {
-    if (m.is.role != "learner" || m.process.pid == 0) continue;
+    if (m.is.role != "learner" || m.is.gang != number || m.process.pid == 0) continue;
     kill(m.process.pid, SIGKILL);
-    gang_draining_ = true;
+    gang.draining = true;
     SLUICE_FAIL_POINT("supervisor.gang_draining");
   }
-  if (!gang_draining_) ++gang_epoch_;  // the last rank of the old epoch is gone
+  if (!gang.draining) ++gang.epoch;  // the last rank of the old epoch is gone
 }
 
 bool Supervisor::MayStart(const Member& member, absl::Time now) const {
@@ -201,9 +215,9 @@ bool Supervisor::MayStart(const Member& member, absl::Time now) const {
   if (member.is.role == "coordinator") return true;
   if (Find("coordinator")->address.grpc.empty()) return false;
   if (member.is.role != "learner") return true;
-  if (gang_draining_) return false;
+  if (gangs_[static_cast<size_t>(member.is.gang)].draining) return false;
   // Rank 0 first, because the others must know its address.
-  const Member* first = Find("learner-0");
+  const Member* first = FirstRank(member.is.gang);
   return member.is.index == 0 || (first->process.pid != 0 && !first->address.grpc.empty());
 }
 
@@ -212,7 +226,10 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   context.binary_folder = options_.binary_folder;
   context.state = options_.state;
   context.world = options_.shape.learner_ranks;
-  context.gang_epoch = gang_epoch_;
+  if (member.is.role == "learner") {
+    context.gang_epoch = gangs_[static_cast<size_t>(member.is.gang)].epoch;
+    context.rendezvous = FirstRank(member.is.gang)->address.grpc;
+  }
   context.threads = ThreadsPerProcess(options_.shape, options_.cores);
   context.device = options_.shape.device;
   context.scorers = options_.shape.scorers;
@@ -222,7 +239,6 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   context.keep_free_bytes = options_.shape.keep_free_bytes;
   if (options_.shape.http) context.http_port = "0";
   context.coordinator = Find("coordinator")->address.grpc;
-  context.rendezvous = Find("learner-0") ? Find("learner-0")->address.grpc : "";
   if (KeepsAddress(member)) {
     context.listen = member.address.grpc;
     context.metrics_listen = member.address.metrics;
@@ -369,13 +385,13 @@ absl::Status Supervisor::WriteRecords() const {
   std::vector<ClusterProcess> cluster;
   SupervisorRecord record;
   record.self = getpid();
-  record.gang_epoch = gang_epoch_;
+  for (const Gang& gang : gangs_) record.gang_epochs.push_back(gang.epoch);
   record.learner_ranks = options_.shape.learner_ranks;
   record.stop_seconds = options_.shape.stop_seconds;
   for (const Member& m : members_) {
     if (!m.address.grpc.empty()) {
-      cluster.push_back(
-          {m.is.role, m.is.index, m.address.pid, m.address.grpc, m.address.metrics, m.address.http});
+      cluster.push_back({m.is.role, m.is.index + m.is.gang * options_.shape.learner_ranks, m.address.pid,
+                         m.address.grpc, m.address.metrics, m.address.http});
     }
     if (m.process.pid != 0) record.processes.push_back({m.is.name, m.process});
   }

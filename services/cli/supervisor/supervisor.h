@@ -65,8 +65,10 @@ class Supervisor {
   absl::Status Tick(absl::Time now);
   absl::Status Reap(Member& member, absl::Time now);
   absl::Status OnDeath(Member& member, const std::string& how, absl::Time now);
-  // Kills the ranks that are left; when none is, raises the epoch, and the ranks may start.
-  void DrainGang();
+  // Kills the ranks of the gang that are left; when none is, raises the epoch, and the ranks may start.
+  void DrainGang(int gang);
+  const Member* FirstRank(int gang) const;
+  void AdoptGang(int gang);
   bool MayStart(const Member& member, absl::Time now) const;
   absl::Status Start(Member& member, absl::Time now);
   absl::Status CheckServing(Member& member, absl::Time now);
@@ -86,8 +88,11 @@ class Supervisor {
   const SupervisorOptions options_;
   std::unique_ptr<FileLock> lock_;
   std::vector<Member> members_;
-  int64_t gang_epoch_ = 0;
-  bool gang_draining_ = false;  // a rank died and others of its epoch still run
+  struct Gang {
+    int64_t epoch = 0;
+    bool draining = false;  // a rank died and others of its epoch still run
+  };
+  std::vector<Gang> gangs_;
   bool announced_ = false;
 };
 

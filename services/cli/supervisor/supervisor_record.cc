@@ -38,7 +38,7 @@ absl::Status WriteSupervisorRecord(const std::string& state, const SupervisorRec
                     {"boot_id", p.identity.boot_id}});
   }
   const Json root = {{"supervisor_pid", record.self},
-                     {"gang_epoch", record.gang_epoch},
+                     {"gang_epochs", record.gang_epochs},
                      {"learner_ranks", record.learner_ranks},
                      {"stop_seconds", record.stop_seconds},
                      {"processes", list}};
@@ -53,7 +53,12 @@ absl::StatusOr<SupervisorRecord> ReadSupervisorRecord(const std::string& state) 
   }
   SupervisorRecord out;
   out.self = static_cast<int64_t>(NumberOf(root, "supervisor_pid"));
-  out.gang_epoch = static_cast<int64_t>(NumberOf(root, "gang_epoch"));
+  if (const auto it = root.find("gang_epochs"); it != root.end() && it->is_array()) {
+    for (const Json& epoch : *it)
+      out.gang_epochs.push_back(epoch.is_number_integer() ? epoch.get<int64_t>() : 0);
+  } else {
+    out.gang_epochs = {static_cast<int64_t>(NumberOf(root, "gang_epoch"))};  // of a program with one gang
+  }
   out.learner_ranks = static_cast<int>(NumberOf(root, "learner_ranks"));
   if (const auto it = root.find("stop_seconds"); it != root.end() && it->is_number()) {
     out.stop_seconds = std::clamp(it->get<double>(), 0.0, kMaxStopSeconds);

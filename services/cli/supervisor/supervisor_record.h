@@ -17,8 +17,8 @@ struct RecordedProcess {
 };
 
 struct SupervisorRecord {
-  int64_t self = 0;  // pid of the supervisor
-  int64_t gang_epoch = 0;
+  int64_t self = 0;                       // pid of the supervisor
+  std::vector<int64_t> gang_epochs = {};  // by gang
   int learner_ranks = 0;
   double stop_seconds = 30;  // that its fleet takes to stop
   std::vector<RecordedProcess> processes;

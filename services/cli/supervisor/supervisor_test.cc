@@ -99,7 +99,7 @@ class SupervisorTest : public ::testing::Test {
     SupervisorOptions options;
     options.state = state();
     options.binary_folder = folder_ + "/bin";
-    options.shape = {.rollout_workers = 1, .reward_workers = 1, .learner_ranks = 2};
+    options.shape = {.rollout_workers = 1, .reward_workers = 1, .learner_ranks = 2, .learner_gangs = gangs_};
     options.limits.first_delay = absl::Milliseconds(1);
     options.limits.longest_delay = absl::Milliseconds(10);
     options.shape.stop_seconds = stop_seconds_;
@@ -131,14 +131,14 @@ class SupervisorTest : public ::testing::Test {
   }
 
   using Cluster = std::map<std::string, ClusterProcess>;  // by "role-index"
-  // The cluster when it has all five processes, all alive, and satisfies the condition.
+  // The cluster when it has all its processes, all alive, and satisfies the condition.
   template <typename Condition>
   Cluster AwaitCluster(Condition condition) {
     Cluster out;
     const bool came = FolderWatch(state()).Await([&] {
       out.clear();
       const auto processes = ReadCluster(state());
-      bool alive = processes.ok() && processes->size() == 5;
+      bool alive = processes.ok() && processes->size() == 3 + 2 * static_cast<size_t>(gangs_);
       if (processes.ok()) {
         for (const ClusterProcess& p : *processes) {
           alive = alive && IdentityOf(static_cast<pid_t>(p.pid)).ok();
@@ -167,6 +167,7 @@ class SupervisorTest : public ::testing::Test {
 
   std::string folder_;
   double stop_seconds_ = 30;
+  int gangs_ = 1;  // of two learner ranks
   std::vector<pid_t> supervisors_;
 };
 
@@ -263,6 +264,31 @@ TEST_F(SupervisorTest, RestartsAllRanksUnderANewEpochWhenOneDies) {
     EXPECT_THAT(Starts(rank), HasSubstr("--gang-epoch 3")) << rank;
     EXPECT_THAT(Starts(rank), ::testing::Not(HasSubstr("--gang-epoch 4"))) << rank;
   }
+}
+
+TEST_F(SupervisorTest, AGangThatLosesARankLeavesTheOthersAlone) {
+  gangs_ = 2;
+  const pid_t first = StartSupervisor();
+  const Cluster before = AwaitCluster();
+  EXPECT_THAT(Starts("learner-g1-1"), HasSubstr(absl::StrCat("--rendezvous ", before.at("learner-2").grpc)));
+  Kill(before.at("learner-3"));
+  const Cluster after = AwaitCluster([&](const Cluster& now) {
+    return now.at("learner-2").pid != before.at("learner-2").pid &&
+           now.at("learner-3").pid != before.at("learner-3").pid;
+  });
+  for (const char* other : {"learner-0", "learner-1"}) EXPECT_EQ(after.at(other).pid, before.at(other).pid);
+  EXPECT_THAT(Starts("learner-g1-0"), HasSubstr("--gang-epoch 2"));
+  // Another supervisor goes on with the epochs of both.
+  kill(first, SIGKILL);
+  AwaitExit(first);
+  StartSupervisor();
+  Kill(after.at("learner-0"));
+  AwaitCluster([&](const Cluster& now) {
+    return now.at("learner-0").pid != after.at("learner-0").pid &&
+           now.at("learner-1").pid != after.at("learner-1").pid;
+  });
+  EXPECT_THAT(Starts("learner-1"), HasSubstr("--gang-epoch 2"));
+  EXPECT_THAT(Starts("learner-g1-0"), ::testing::Not(HasSubstr("--gang-epoch 3")));
 }
 
 TEST_F(SupervisorTest, RefusesAStateDirectoryInUse) {

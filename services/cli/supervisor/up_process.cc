@@ -54,6 +54,8 @@ absl::Status UpProcess::Spawn() {
                                    absl::StrCat(shape_.reward_workers),
                                    "--learner-ranks",
                                    absl::StrCat(shape_.learner_ranks),
+                                   "--learner-gangs",
+                                   absl::StrCat(shape_.learner_gangs),
                                    "--device",
                                    shape_.device,
                                    "--stop-seconds",

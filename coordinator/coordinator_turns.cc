@@ -1,0 +1,214 @@
+// Which jobs run, on which learner: as many at once as there are learners, those of higher priority first,
+// and one of lower priority makes room for them.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/coordinator_impl.h"
+#include "core/base/fail_point.h"
+#include "core/base/log.h"
+
+namespace sluice {
+namespace {
+
+// Then its checkpoints are where its learner is.
+bool HasBegun(const JobRow& row) { return row.view.version >= 0 || row.view.warm_start_step > 0; }
+int32_t PriorityOf(const JobRow& row) { return row.view.spec.share.priority; }
+bool MayUse(const JobRow& row, const std::string& learner) {
+  return !HasBegun(row) || row.view.learner.empty() || row.view.learner == learner;
+}
+std::string WithPriority(const JobRow& row) {
+  return absl::StrCat(row.view.job, " (priority ", PriorityOf(row), ")");
+}
+
+}  // namespace
+
+void CoordinatorImpl::TakeTurns() {
+  for (const auto& [number, run] : runs_) {
+    const bool lost = !run->learner.empty() && learners_.count(run->learner) == 0;
+    if (!run->learner.empty() && !(lost && !HasBegun(run->job->row()))) continue;
+    if (std::string learner = FreeLearner(run->job->row()); !learner.empty()) GiveLearner(*run, learner);
+  }
+  if (waiting_.empty()) return;
+  while (ActivateOne() || MakeRoom()) {
+  }
+}
+
+// Of those that wait: by priority, then the oldest; those that are paused last.
+std::vector<JobId> CoordinatorImpl::TurnOrder() const {
+  std::vector<JobId> out;
+  for (const JobId& job : order_) {
+    if (waiting_.count(job) > 0) out.push_back(job);
+  }
+  std::stable_sort(out.begin(), out.end(), [this](const JobId& a, const JobId& b) {
+    const JobRow &first = waiting_.at(a), &second = waiting_.at(b);
+    return std::pair(first.paused, -PriorityOf(first)) < std::pair(second.paused, -PriorityOf(second));
+  });
+  return out;
+}
+
+ActiveRun* CoordinatorImpl::HolderOf(const std::string& learner) {
+  for (const auto& [number, run] : runs_) {
+    if (run->learner == learner) return run.get();
+  }
+  return nullptr;
+}
+
+// The learner that the job can have now, of several the one that registered last; empty: none.
+std::string CoordinatorImpl::FreeLearner(const JobRow& row) {
+  std::pair<uint64_t, std::string> best;
+  for (const auto& [name, member] : learners_) {
+    if (!MayUse(row, name) || HolderOf(name) != nullptr || learner_calls_.count(name) > 0) continue;
+    best = std::max(best, std::pair(member.epoch, name));
+  }
+  return best.second;
+}
+
+void CoordinatorImpl::GiveLearner(ActiveRun& run, const std::string& learner) {
+  run.learner = learner;
+  run.job->SetLearner(learner);
+  Deliver(run, learners_.at(learner));
+}
+
+bool CoordinatorImpl::ActivateOne() {
+  for (const JobId& job : TurnOrder()) {
+    const JobRow& row = waiting_.at(job);
+    if (row.paused && !HasBegun(row)) continue;
+    const std::string learner = FreeLearner(row);
+    const bool comes = std::any_of(learners_.begin(), learners_.end(),
+                                   [&row](const auto& entry) { return MayUse(row, entry.first); });
+    // Where there is nothing to run on the first job waits as one that runs: it says for what and stalls.
+    if (learner.empty() && (comes || !runs_.empty())) continue;
+    Activate(job, learner);
+    return true;
+  }
+  return false;
+}
+
+void CoordinatorImpl::Activate(const JobId& job, const std::string& learner) {
+  const JobRow row = std::move(waiting_.extract(job).mapped());
+  auto restored =
+      JobRun::Restore(row, *store_, options_.encoder, absl::StrCat(options_.state_dir, "/jobs/", job));
+  if (!restored.ok()) return FailWaiting(row, restored.status());
+  auto run = std::make_unique<ActiveRun>(++last_run_, *std::move(restored), options_.stall);
+  run->job->Admit(low_disk_.empty());
+  run->ledger = row.view.ledger;
+  if (auto ledger = store_->LoadLedger(job); ledger.ok()) run->ledger = *ledger;
+  LogInfo("job_running", {{"job", job}, {"step", row.view.step}, {"learner", learner}});
+  SLUICE_FAIL_POINT("coordinator.job_restored");
+  ActiveRun& active = *(runs_[run->number] = std::move(run));
+  for (const auto& [name, member] : rewards_) Deliver(active, member);
+  if (!learner.empty()) GiveLearner(active, learner);
+  ShareWorkers();
+  active.job->Handle({options_.clock->Now(), TickEvent{}});
+  FlushRun(active);
+}
+
+// Who gives its learner to a job that waits and has the higher priority: of those that may the one with the
+// lowest priority, then the one that began last. Run number -> the job that it makes room for.
+std::map<uint64_t, JobId> CoordinatorImpl::WhoYields() {
+  std::map<uint64_t, JobId> yields;
+  for (const JobId& job : TurnOrder()) {
+    const JobRow& row = waiting_.at(job);
+    if (row.paused || !FreeLearner(row).empty()) continue;
+    const ActiveRun* least = nullptr;
+    for (const auto& [number, run] : runs_) {
+      const int32_t priority = PriorityOf(run->job->row());
+      if (yields.count(number) > 0 || priority >= PriorityOf(row)) continue;
+      if (learners_.count(run->learner) == 0 || !MayUse(row, run->learner)) continue;
+      if (least == nullptr || priority <= PriorityOf(least->job->row())) least = run.get();
+    }
+    if (least != nullptr) yields[least->number] = job;
+  }
+  return yields;
+}
+
+// True: a job stood down, and its learner is free.
+bool CoordinatorImpl::MakeRoom() {
+  const std::map<uint64_t, JobId> yields = WhoYields();
+  for (const auto& [number, run] : runs_) {
+    const auto it = yields.find(number);
+    const JobId to = it == yields.end() ? "" : it->second;
+    if (std::exchange(run->yields_to, to) == to) continue;
+    run->job->Yield(!to.empty());
+    run->job->Handle({options_.clock->Now(), TickEvent{}});
+  }
+  for (const auto& [number, to] : yields) {
+    if (!CanStandDown(runs_.at(number)->job->state())) continue;
+    StandDown(*runs_.at(number), to);
+    return true;
+  }
+  return false;
+}
+
+// The run goes back to those that wait. What it has under way goes on when it has its turn again.
+void CoordinatorImpl::StandDown(ActiveRun& run, const JobId& to) {
+  const uint64_t number = run.number;
+  const absl::Time now = options_.clock->Now();
+  JobRow& first = waiting_.at(to);
+  const std::string text =
+      absl::StrCat("pre-empted by ", WithPriority(first), " after step ", run.job->row().view.step);
+  run.job->AddEvent(now, text);
+  run.job->Handle({now, StandDownEvent{}});
+  FlushRun(run);
+  if (RunOf(number) == nullptr) return;  // it failed in it
+  SLUICE_FAIL_POINT("coordinator.stood_down");
+  NoteWaiting(first, now,
+              absl::StrCat("takes learner ", run.learner, " from ", WithPriority(run.job->row())));
+  JobRow row = run.job->row();
+  row.view.ledger = run.ledger;
+  waiting_[row.view.job] = std::move(row);
+  RemoveRun(number);
+}
+
+// An event of a job that waits.
+void CoordinatorImpl::NoteWaiting(JobRow& row, absl::Time now, const std::string& text) {
+  row.view.events.push_back({now, text});
+  const absl::Status saved = store_->Transact(
+      [&](StoreTransaction& tx) { return tx.AddEvent(row.view.job, row.view.events.back()); });
+  if (!saved.ok()) LogError("event_not_saved", {{"job", row.view.job}, {"error", saved.ToString()}});
+}
+
+std::string CoordinatorImpl::WaitsBehind(const JobRow& row) {
+  if (row.paused) return "`sluice resume` (paused)";
+  std::vector<std::string> ahead;
+  for (const auto& [number, run] : runs_) {
+    const JobRow& other = run->job->row();
+    if (run->yields_to == row.view.job) {
+      return absl::StrCat("its turn: ", WithPriority(other), " makes room after its step");
+    }
+    const bool holds = run->learner.empty() || MayUse(row, run->learner);
+    if (!holds) continue;
+    if (HasBegun(row) && run->learner == row.view.learner && PriorityOf(other) > PriorityOf(row)) {
+      return absl::StrCat("its turn: pre-empted by ", WithPriority(other));
+    }
+    ahead.push_back(absl::StrCat(other.view.job, IsHeldUp(*run) ? " (paused)" : ""));
+  }
+  if (HasBegun(row) && !row.view.learner.empty() && learners_.count(row.view.learner) == 0) {
+    return absl::StrCat("learner ", row.view.learner, " to register, which has its checkpoints");
+  }
+  return ahead.empty() ? "its turn" : absl::StrCat("its turn, behind ", absl::StrJoin(ahead, ", "));
+}
+
+// Paused, or made to wait by its disk.
+bool CoordinatorImpl::IsHeldUp(const ActiveRun& run) const {
+  return run.job->row().view.state == JobState::kPaused || !low_disk_.empty();
+}
+
+void CoordinatorImpl::PublishWaiting() {
+  std::string turns;  // all that WaitsBehind says something of, but the rows of those that wait
+  for (const auto& [number, run] : runs_) {
+    absl::StrAppend(&turns, run->name(), " ", run->learner, " ", run->yields_to, " ", IsHeldUp(*run), " ",
+                    PriorityOf(run->job->row()), ";");
+  }
+  for (const auto& [name, member] : learners_) absl::StrAppend(&turns, name, " ");
+  if (std::exchange(turns_, turns) == turns && !waiting_changed_) return;
+  waiting_changed_ = false;
+  for (auto& [job, row] : waiting_) {
+    row.view.waiting_for = WaitsBehind(row);
+    views_.Publish(row.view);
+  }
+}
+
+}  // namespace sluice
