@@ -155,6 +155,19 @@ TEST_F(SharingTest, TheJobThatMadeRoomIsPendingAndSaysForWhom) {
   AwaitSuccess(low);
 }
 
+TEST_F(SharingTest, AJobGoesOnWhenTheOneItWouldMakeRoomForIsCancelled) {
+  trainer_->BlockStep();
+  Start();
+  RegisterAll();
+  const JobId low = SubmitAt(0);
+  AwaitInStep(low);
+  const JobId high = SubmitAt(5);
+  AwaitWaiting(high, "its turn: " + low + " (priority 0) makes room after its step");
+  ASSERT_TRUE(coordinator_->Cancel(high).ok());
+  trainer_->UnblockStep();
+  EXPECT_THAT(EventsOf(AwaitSuccess(low)), testing::Not(HasSubstr("pre-empted")));
+}
+
 TEST_F(SharingTest, OfOnePriorityNobodyIsSentAway) {
   trainer_->BlockStep();
   Start();

@@ -30,7 +30,9 @@ void CoordinatorImpl::TakeTurns() {
     if (!run->learner.empty() && !(lost && !HasBegun(run->job->row()))) continue;
     if (std::string learner = FreeLearner(run->job->row()); !learner.empty()) GiveLearner(*run, learner);
   }
-  if (waiting_.empty()) return;
+  const bool yielding =
+      std::any_of(runs_.begin(), runs_.end(), [](const auto& run) { return !run.second->yields_to.empty(); });
+  if (waiting_.empty() && !yielding) return;
   while (ActivateOne() || MakeRoom()) {
   }
 }
@@ -153,7 +155,6 @@ void CoordinatorImpl::StandDown(ActiveRun& run, const JobId& to) {
   run.job->Handle({now, StandDownEvent{}});
   FlushRun(run);
   if (RunOf(number) == nullptr) return;  // it failed in it
-  SLUICE_FAIL_POINT("coordinator.stood_down");
   NoteWaiting(first, now,
               absl::StrCat("takes learner ", run.learner, " from ", WithPriority(run.job->row())));
   JobRow row = run.job->row();

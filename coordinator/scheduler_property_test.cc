@@ -48,7 +48,9 @@ Case CaseOf(uint64_t seed) {
                 .fail = below(20),
                 .pause = below(3),
                 .clock = below(10),
-                .cancel = below(8) == 0 ? 1 : 0};
+                .cancel = below(8) == 0 ? 1 : 0,
+                .give = below(6),
+                .yield = below(6)};
   if (below(8) == 0) out.faults.kill = 30, out.faults.coordinator_restart = 10;
   out.events = 50 + below(400);
   out.rollouts = 1 + below(3);

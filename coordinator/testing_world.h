@@ -161,6 +161,7 @@ class SimulatedStore {
 // How often what goes wrong, per hundred choices.
 struct Faults {
   int kill = 0, coordinator_restart = 0, lose = 0, repeat = 0, fail = 0, pause = 0, clock = 0, cancel = 0;
+  int give = 0, yield = 0;  // to another job: a worker, the learner
 };
 
 class SimulatedWorld {
@@ -195,6 +196,8 @@ class SimulatedWorld {
     if (chance(faults.coordinator_restart)) return RestartCoordinator();
     if (chance(faults.pause)) return Below(2) == 0 ? Send(PauseEvent{}) : Send(ResumeEvent{});
     if (chance(faults.cancel)) return Send(CancelEvent{});
+    if (chance(faults.give)) return GiveAWorker();
+    if (chance(faults.yield)) return Yield();
     if (chance(faults.clock)) now_ += absl::Seconds(static_cast<int64_t>(Below(40)) - 5);
     if (Below(8) == 0 || calls_.empty()) return Pass();
     Answer(Below(calls_.size()), faults);
@@ -205,6 +208,8 @@ class SimulatedWorld {
   int PlayOut(int rounds) {
     for (int round = 0; round < rounds; ++round) {
       if (state_.end != JobEnd::kNone) return round;
+      state_.yields = false;
+      for (auto& [name, worker] : rollouts_) ComeBack(name, worker.process);
       ForEach([this](Process& process, auto up, auto& worker) {
         Revive(process, worker);
         if (!process.registered || process.epoch == 0) Register(process, up);
@@ -234,6 +239,7 @@ class SimulatedWorld {
     bool up = false, registered = false;
     uint64_t epoch = 0;  // of the lease that the coordinator believes in; 0: none
     int incarnation = 0;
+    bool given = false;  // to another job
   };
   struct Rollout {
     Process process;
@@ -389,6 +395,7 @@ class SimulatedWorld {
   template <typename Up>
   void Register(Process& process, Up up) {
     process.registered = true;
+    process.given = false;
     process.epoch = up.epoch = ++epochs_;
     told_.insert(up.name);
     Send(up);
@@ -416,6 +423,35 @@ class SimulatedWorld {
         Register(process, up);
       }
     });
+  }
+  // One rollout worker goes to another job, or comes back; its lease is the same.
+  void GiveAWorker() {
+    auto& [name, worker] = *std::next(rollouts_.begin(), static_cast<int64_t>(Below(rollouts_.size())));
+    Process& process = worker.process;
+    if (process.given || process.epoch == 0) return ComeBack(name, process);
+    process.given = true;
+    worker.serves = kNoPolicyVersion;
+    told_.erase(name);
+    std::erase_if(calls_, [&, n = name](const Call& call) {
+      const auto* load = std::get_if<StartLoad>(&call.start);
+      return load != nullptr && load->worker == n;
+    });
+    Send(WorkerDown{name, process.epoch, "given to another", true});
+  }
+  void ComeBack(const std::string& name, Process& process) {
+    if (!std::exchange(process.given, false) || process.epoch == 0) return;
+    told_.insert(name);
+    Send(RolloutUp{name, process.epoch});
+  }
+  // Another job wants the learner; when nothing is lost by it, it has it for a while.
+  void Yield() {
+    if (!std::exchange(state_.yields, true) || !CanStandDown(state_)) return Pass();
+    Send(StandDownEvent{});
+    calls_.clear();
+    told_.clear();
+    Forget(learner_);
+    state_ = store_.Restore();
+    Introduce();
   }
   // Whether the call comes to the process that is there now.
   bool Reaches(Call& call, const Process& process) {
