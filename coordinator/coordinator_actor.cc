@@ -74,6 +74,7 @@ void CoordinatorImpl::Deliver(ActiveRun& run, const FleetWorker& member) {
 }
 
 void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
+  if (!fleet_.Holds(member.name, member.epoch)) return;  // it left, or registered again
   if (member.role == WorkerRole::kRollout) {
     RolloutMember& worker = rollouts_[member.name];
     worker.member = member;
