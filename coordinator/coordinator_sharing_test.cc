@@ -264,14 +264,13 @@ TEST_F(SharingTest, APausedJobLendsItsWorkers) {
 
 TEST_F(SharingTest, AWorkerThatDiesIsMissedByItsJobAlone) {
   BlockSteps();
-  Start(clock_, absl::Seconds(10));
+  Start();
   RegisterAll();
   RegisterOtherLearner();
   const JobId a = SubmitAt(0), b = SubmitAt(0);
   AwaitWorkers(a, 2);
   AwaitWorkers(b, 2);
   std::string lost;
-  std::map<std::string, uint64_t> epochs;
   for (const WorkerView& worker : coordinator_->Workers()) {
     if (worker.role == "rollout" && worker.job == a) lost = worker.name;
   }
