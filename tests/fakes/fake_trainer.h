@@ -83,8 +83,7 @@ class FakeTrainer final : public Trainer {
       absl::MutexLock lock(&mu_);
       if (const auto it = kept_.find(job); job != job_ && it != kept_.end()) {
         std::map<PolicyVersion, std::string> out;
-        for (const auto& [version, result] : it->second.results)
-          out[version] = result.policy.manifest_hash;
+        for (const auto& [version, result] : it->second.results) out[version] = result.policy.manifest_hash;
         return out;
       }
     }
