@@ -90,29 +90,29 @@ void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
   }
 }
 
+// With the registration every earlier one of the name is over.
 void CoordinatorImpl::LoseWorker(const FleetWorker& member, const std::string& reason) {
   const absl::Time now = options_.clock->Now();
-  const auto lose = [&](ActiveRun* run) {
-    if (run != nullptr) run->job->Handle({now, WorkerDown{member.name, member.epoch, reason}});
+  const auto lose = [&](ActiveRun* run, uint64_t epoch) {
+    if (run != nullptr) run->job->Handle({now, WorkerDown{member.name, epoch, reason}});
   };
-  const auto it = rollouts_.find(member.name);
-  if (it != rollouts_.end() && it->second.member.epoch == member.epoch) {
-    const uint64_t number = it->second.run;
+  if (const auto it = rollouts_.find(member.name);
+      it != rollouts_.end() && it->second.member.epoch <= member.epoch) {
+    const auto [run, epoch] = std::pair(it->second.run, it->second.member.epoch);
     rollouts_.erase(it);
     workers_changed_ = true;
-    return lose(RunOf(number));
+    return lose(RunOf(run), epoch);
   }
-  const auto here = [&](std::map<std::string, FleetWorker>& members) {
-    return std::erase_if(members, [&](const auto& entry) {
-             return entry.first == member.name && entry.second.epoch == member.epoch;
-           }) > 0;
-  };
-  if (here(learners_)) {
+  if (const auto it = learners_.find(member.name);
+      it != learners_.end() && it->second.epoch <= member.epoch) {
     ActiveRun* run = HolderOf(member.name);
     if (run != nullptr) run->learner_lost = now;
-    lose(run);
-  } else if (here(rewards_)) {
-    for (const auto& [number, run] : runs_) lose(run.get());
+    lose(run, it->second.epoch);
+    learners_.erase(it);
+  }
+  if (const auto it = rewards_.find(member.name); it != rewards_.end() && it->second.epoch <= member.epoch) {
+    for (const auto& [number, run] : runs_) lose(run.get(), it->second.epoch);
+    rewards_.erase(it);
   }
 }
 
