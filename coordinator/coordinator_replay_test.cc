@@ -100,6 +100,19 @@ class ReplayTest : public CoordinatorTest {
       EXPECT_TRUE(status.ok()) << status;
     });
   }
+  // A draw that the step was trained on, all of it sampled at one version.
+  Draw DrawOf(const JobId& job, PolicyVersion version) {
+    Draw found = 0;
+    Tamper([&](Store& store) {
+      const StoredBatch batch = **store.LoadBatch(job, version);
+      for (Draw draw : batch.draws) {
+        const Group group = *store.LoadGroup(job, draw);
+        const auto versions = VersionsIn(group);
+        if (versions.first == versions.second && group.samples[0].verdict.HasReward()) found = draw;
+      }
+    });
+    return found;
+  }
 };
 
 TEST_F(ReplayTest, AsynchronousJobComesOutTheSame) {
@@ -155,6 +168,31 @@ TEST_F(ReplayTest, OnlyTheStepsThatAreAskedFor) {
   EXPECT_EQ(coordinator_->ListReplaySteps(job, -1, 0).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(ReplayTest, ChangedTokenIsFound) {
+  const JobId job = Record();
+  const Draw draw = DrawOf(job, 3);
+  Change(job, draw, [](Group& group) { group.samples[0].trajectory.tokens[2] += 1; });
+  const std::vector<ReplayStepView> steps = Steps(Replay(job));
+  ASSERT_EQ(steps.size(), 7u);
+  EXPECT_TRUE(steps[2].equal());
+  ASSERT_TRUE(steps[3].sample.has_value());
+  EXPECT_EQ(steps[3].different, 1);
+  EXPECT_THAT(steps[3].sample->where, StartsWith(absl::StrCat("draw ", draw, ", sample ")));
+  EXPECT_THAT(steps[3].sample->where, HasSubstr("token 2"));
+  EXPECT_NE(steps[3].sample->recorded, steps[3].sample->replayed);
+  EXPECT_EQ(steps[3].recorded_manifest, steps[3].manifest);
+  EXPECT_TRUE(steps[4].equal());
+}
+
+TEST_F(ReplayTest, ChangedRewardIsFound) {
+  const JobId job = Record();
+  const Draw draw = DrawOf(job, 2);
+  Change(job, draw, [](Group& group) { group.samples[0].verdict.value += 1; });
+  const std::vector<ReplayStepView> steps = Steps(Replay(job));
+  ASSERT_TRUE(steps.at(2).sample.has_value());
+  EXPECT_THAT(steps[2].sample->where, HasSubstr("reward"));
+}
+
 TEST_F(ReplayTest, ChangedHashAndMetricAreFound) {
   const JobId job = Record();
   Sql(absl::StrCat("UPDATE batches SET manifest_hash = 'other' WHERE job = '", job, "' AND version = 4;",
@@ -173,6 +211,21 @@ TEST_F(ReplayTest, ChangedHashAndMetricAreFound) {
   EXPECT_TRUE(std::any_of(events.begin(), events.end(), [&](const JobEventView& event) {
     return event.text.find(absl::StrCat("differs from ", job, ", step 4: weights")) != std::string::npos;
   }));
+}
+
+TEST_F(ReplayTest, GroupsSampledAcrossVersionsAreTakenOver) {
+  const JobId job = Record();
+  const Draw draw = DrawOf(job, 4);
+  Change(job, draw, [](Group& group) {
+    Trajectory& t = group.samples[0].trajectory;
+    t.spans = {t.spans[0], t.spans[0]};
+    t.spans[0].end = t.spans[1].begin = 3;
+    t.spans[1].version = 3;
+    t.spans[1].manifest_hash = "of another job";
+  });
+  const std::vector<ReplayStepView> steps = Steps(Replay(job));
+  ExpectAllEqual(steps, 6);
+  EXPECT_GT(steps[4].taken, 0);
 }
 
 TEST_F(ReplayTest, LearnerThatComputesOtherwiseIsSeen) {
