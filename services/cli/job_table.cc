@@ -17,7 +17,7 @@ std::vector<std::string> CellsOf(const v1::Job& job) {
   return {job.job(),
           job.spec().name().substr(0, kMaxNameBytes),
           StateName(job.state()),
-          absl::StrCat(job.step(), " / ", job.spec().stop().steps()),
+          absl::StrCat(job.step(), " / ", StepsOf(job.spec())),
           reward == metrics.end() ? "-" : absl::StrFormat("%.4g", reward->second),
           absl::StrCat(job.spec().share().priority()),
           absl::StrCat(job.rollout_workers())};

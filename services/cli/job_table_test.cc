@@ -26,6 +26,15 @@ TEST(JobTableTest, KeepsColumnsApartWhenIdsAreLong) {
             "j-1                    a           RUNNING  12 / 150    0.25         5        2\n");
 }
 
+TEST(JobTableTest, CountsTheStepsThatAReplayRepeats) {
+  v1::Job replay = JobOf("j-2", "a", 1);
+  replay.mutable_spec()->mutable_replay()->set_job("j-1");
+  replay.mutable_spec()->mutable_replay()->set_steps(3);
+  EXPECT_EQ(RenderJobs({replay}),
+            "job  name  state     step  reward  priority  workers\n"
+            "j-2  a     RUNNING  1 / 3       -         0        0\n");
+}
+
 TEST(JobTableTest, HasOnlyTheHeadingWithoutJobs) {
   EXPECT_EQ(RenderJobs({}), "job  name  state  step  reward  priority  workers\n");
 }

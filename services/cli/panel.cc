@@ -60,7 +60,7 @@ std::string Elapsed(const v1::Job& job, const v1::StepRecord& last) {
 }
 
 std::string Header(const v1::Job& job, int width) {
-  const int64_t total = job.spec().stop().steps();
+  const int64_t total = StepsOf(job.spec());
   std::string out = absl::StrFormat("%s  \"%s\"  %s\n", job.job(), job.spec().name(), StateName(job.state()));
   if (job.state() == v1::WARMING_UP) {
     const int64_t warm = job.spec().warm_start().steps();
@@ -131,6 +131,10 @@ std::string Sparkline(const std::vector<double>& values, int width) {
     out += kBars[std::min(7, static_cast<int>(share * 8))];
   }
   return out;
+}
+
+int64_t StepsOf(const v1::JobSpec& spec) {
+  return spec.has_replay() ? spec.replay().steps() : spec.stop().steps();
 }
 
 std::string StateName(v1::JobState state) {
@@ -217,7 +221,7 @@ std::string RenderLine(const v1::Job& job) {
   if (job.state() == v1::WARMING_UP) {
     return absl::StrCat(out, " warm_start ", job.warm_start_step(), "/", job.spec().warm_start().steps());
   }
-  absl::StrAppend(&out, " step ", job.step(), "/", job.spec().stop().steps());
+  absl::StrAppend(&out, " step ", job.step(), "/", StepsOf(job.spec()));
   for (const char* metric :
        {"reward", "kl", "entropy", "completion_tokens", "tokens_per_second", "staleness_max"}) {
     const double value = MetricOf(job.last_step(), metric);

@@ -29,6 +29,9 @@ std::string Sparkline(const std::vector<double>& values, int width);
 std::string StateName(v1::JobState state);
 bool HasEnded(v1::JobState state);
 
+// Steps until the job is done: of a replay, those that it repeats.
+int64_t StepsOf(const v1::JobSpec& spec);
+
 // Several lines, the last with a line end; at most `width` columns wide where the content allows.
 std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& history, int width);
 
