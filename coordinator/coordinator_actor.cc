@@ -164,8 +164,8 @@ bool CoordinatorImpl::CommitWrites(ActiveRun& run, const std::vector<StoreWrite>
 void CoordinatorImpl::Flush() {
   std::vector<uint64_t> numbers;  // a run may end in it
   for (const auto& [number, run] : runs_) numbers.push_back(number);
+  PublishServed();  // before the jobs' views, which say how many workers they have
   for (uint64_t number : numbers) FlushRun(*runs_.at(number));
-  PublishServed();
   PublishWaiting();
 }
 
