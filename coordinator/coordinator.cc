@@ -298,13 +298,12 @@ absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVe
   return wanted;
 }
 
-absl::StatusOr<Lease> CoordinatorImpl::RegisterWorker(const std::string& name, WorkerRole role,
-                                                      const std::string& address,
-                                                      const std::string& incarnation) {
-  SLUICE_ASSIGN_OR_RETURN(const FleetWorker member,
-                          fleet_.Register(name, role, address, incarnation, options_.clock->Now()));
-  LogInfo("worker_registered",
-          {{"worker", name}, {"role", WorkerRoleName(role)}, {"address", address}, {"epoch", member.epoch}});
+absl::StatusOr<Lease> CoordinatorImpl::JoinFleet(const WorkerOffer& offer) {
+  SLUICE_ASSIGN_OR_RETURN(const FleetWorker member, fleet_.Register(offer, options_.clock->Now()));
+  LogInfo("worker_registered", {{"worker", offer.name},
+                                {"role", WorkerRoleName(offer.role)},
+                                {"address", offer.address},
+                                {"epoch", member.epoch}});
   SLUICE_FAIL_POINT("coordinator.worker_registered");
   if (!inbox_->PostControl([this, member] { DeliverWorker(member); })) {
     return absl::UnavailableError("the coordinator is shutting down");
@@ -318,11 +317,11 @@ absl::StatusOr<Lease> CoordinatorImpl::RenewLease(const std::string& name, uint6
   return Lease{epoch, fleet_.lease()};
 }
 
-absl::Status CoordinatorImpl::LeaveFleet(const std::string& name, uint64_t epoch) {
+absl::Status CoordinatorImpl::WorkerGone(const std::string& name, uint64_t epoch, const std::string& why) {
   const auto member = fleet_.Leave(name, epoch);
   if (!member.ok()) return absl::OkStatus();
-  LogInfo("worker_left", {{"worker", name}, {"epoch", epoch}});
-  const bool posted = inbox_->PostControl([this, worker = *member] { LoseWorker(worker, "it stops"); });
+  LogInfo("worker_left", {{"worker", name}, {"epoch", epoch}, {"why", why}});
+  const bool posted = inbox_->PostControl([this, worker = *member, why] { LoseWorker(worker, why); });
   return posted ? absl::OkStatus() : absl::UnavailableError("the coordinator is shutting down");
 }
 

@@ -17,6 +17,7 @@
 #include "coordinator/disk.h"
 #include "coordinator/job_view.h"
 #include "coordinator/prompt_encoder.h"
+#include "coordinator/work_port.h"
 #include "core/base/clock.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/rollout_worker.h"
@@ -58,6 +59,17 @@ struct CoordinatorOptions {
 struct CheckedJob {
   JobSpec spec;                   // as given: resolved
   std::vector<std::string> plan;  // lines for people
+};
+
+// A worker that wants to join.
+struct WorkerOffer {
+  std::string name;
+  WorkerRole role = WorkerRole::kRollout;
+  std::string address;      // where it serves its role's service, and policies
+  std::string incarnation;  // random for each start of its process
+  // Of a rollout worker that dialled in; null: it is called at its address.
+  std::shared_ptr<WorkPort> work = nullptr;  // shared with the orders that it has
+  int32_t slots = 0;                         // groups that it takes at once over `work`
 };
 
 struct Lease {
@@ -114,14 +126,24 @@ class Coordinator {
   virtual absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
                                                const std::string& path) = 0;
 
-  virtual absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role,
-                                               const std::string& address,
-                                               const std::string& incarnation) = 0;
+  virtual absl::StatusOr<Lease> JoinFleet(const WorkerOffer& offer) = 0;
+  absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role, const std::string& address,
+                                       const std::string& incarnation) {
+    return JoinFleet({name, role, address, incarnation});
+  }
+  virtual absl::Duration lease() const = 0;  // of a worker
   // NOT_FOUND: unknown worker; ABORTED: the epoch is old. In both cases: register again.
   virtual absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) = 0;
   // The worker stops: what it has under way goes to others at once. Nothing happens when it is not known or
   // registered again meanwhile.
-  virtual absl::Status LeaveFleet(const std::string& name, uint64_t epoch) = 0;
+  absl::Status LeaveFleet(const std::string& name, uint64_t epoch) {
+    return WorkerGone(name, epoch, "it stops");
+  }
+  // As LeaveFleet; `why` is for people.
+  virtual absl::Status WorkerGone(const std::string& name, uint64_t epoch, const std::string& why) = 0;
+  // What workers that dialled in say, in order; then `taken`, on the coordinator's thread, which it must not
+  // keep. Waits while the coordinator has too much to do; after Shutdown nothing happens.
+  virtual void TakeReports(std::vector<WorkReport> reports, std::function<void()> taken) = 0;
 
   // Before Shutdown: begins nothing new, and asks the learner to make durable what it trained since its last
   // checkpoint. Returns when that is done or the deadline (real time) has come.

@@ -65,7 +65,7 @@ void CoordinatorImpl::Deliver(ActiveRun& run, const FleetWorker& member) {
   const absl::Time now = options_.clock->Now();
   switch (member.role) {
     case WorkerRole::kRollout:
-      return run.job->Handle({now, RolloutUp{member.name, member.epoch}});
+      return run.job->Handle({now, RolloutUp{member.name, member.epoch, member.slots}});
     case WorkerRole::kReward:
       return run.job->Handle({now, RewardUp{member.name, member.epoch}});
     case WorkerRole::kLearner:
@@ -93,6 +93,7 @@ void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
 // With the registration every earlier one of the name is over.
 void CoordinatorImpl::LoseWorker(const FleetWorker& member, const std::string& reason) {
   const absl::Time now = options_.clock->Now();
+  orders_.Forget(member.name, member.epoch);
   const auto lose = [&](ActiveRun* run, uint64_t epoch) {
     if (run != nullptr) run->job->Handle({now, WorkerDown{member.name, epoch, reason}});
   };
@@ -199,6 +200,7 @@ void CoordinatorImpl::FinishRun(ActiveRun& run) {
 
 void CoordinatorImpl::RemoveRun(uint64_t number) {
   for (const auto& [attempt, cancel] : runs_.at(number)->cancels) cancel.Cancel();
+  orders_.CancelRun(number);
   runs_.erase(number);
   waiting_changed_ = workers_changed_ = true;
   ReportStalls(options_.clock->Now());

@@ -110,6 +110,7 @@ absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
 }  // namespace
 
 void CoordinatorImpl::Start(ActiveRun& run, const CancelGenerate& a) {
+  if (orders_.Cancel(run.number, a.attempt)) return;
   auto it = run.cancels.find(a.attempt);
   if (it == run.cancels.end()) return;
   it->second.Cancel();
@@ -120,11 +121,13 @@ void CoordinatorImpl::Start(ActiveRun& run, const CancelGenerate& a) {
 // they use except `this`, which only the posted work touches.
 void CoordinatorImpl::Start(ActiveRun& run, const StartGenerate& a) {
   auto member = fleet_.Find(a.worker);
-  if (!member.ok() || member->rollout == nullptr) return;  // its end is reported by the attempt's deadline
-  const CancelToken cancel;
-  run.cancels.emplace(a.attempt, cancel);
+  if (!member.ok()) return;  // its end is reported by the attempt's deadline
   RolloutRequest request = run.job->RequestFor(a);
   SLUICE_FAIL_POINT("coordinator.generate_starting");
+  if (member->work != nullptr) return Order(run, a, *member, request);
+  if (member->rollout == nullptr) return;
+  const CancelToken cancel;
+  run.cancels.emplace(a.attempt, cancel);
   generate_pool_.Run([this, inbox = inbox_, port = member->rollout, request = std::move(request), cancel,
                       number = run.number, attempt = a.attempt, name = a.worker, epoch = member->epoch] {
     const absl::Status status = port->Generate(request, cancel, [&](Trajectory trajectory) {
@@ -169,16 +172,17 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartScore& a) {
 void CoordinatorImpl::Start(ActiveRun& run, const StartLoad& a) {
   auto member = fleet_.Find(a.worker);
   const auto worker = rollouts_.find(a.worker);
-  if (!member.ok() || member->rollout == nullptr) return;
+  if (!member.ok()) return;
   if (worker == rollouts_.end() || worker->second.run != run.number) return;  // gone, or given to another job
   PolicyRef policy = a.policy;
   if (const auto giver = fleet_.Find(a.source); giver.ok()) policy.source = giver->address;
+  SLUICE_FAIL_POINT("coordinator.version_announcing");
+  if (member->work != nullptr) return Order(run, a, *member, policy, worker->second.turn);
+  if (member->rollout == nullptr) return;
   control_pool_.Run([this, inbox = inbox_, port = member->rollout, a, policy = std::move(policy),
                      mode = run.job->row().view.spec.staleness.on_new_version, turn = worker->second.turn,
                      number = run.number] {
-    SLUICE_FAIL_POINT("coordinator.version_announcing");
     const absl::Status status = port->LoadPolicy(policy, mode, a.deadline);
-    SLUICE_FAIL_POINT("coordinator.version_announced");
     inbox->PostData([this, a, status, number, turn] {
       const auto worker = rollouts_.find(a.worker);
       if (worker == rollouts_.end() || worker->second.turn != turn) return;  // another job had it meanwhile

@@ -18,6 +18,7 @@
 #include "coordinator/reporting.h"
 #include "coordinator/store.h"
 #include "coordinator/store_metrics.h"
+#include "coordinator/work_orders.h"
 #include "coordinator/worker_shares.h"
 
 namespace sluice {
@@ -59,10 +60,11 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
   absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
                                        const std::string& path) override;
-  absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role, const std::string& address,
-                                       const std::string& incarnation) override;
+  absl::StatusOr<Lease> JoinFleet(const WorkerOffer& offer) override;
+  absl::Duration lease() const override { return fleet_.lease(); }
   absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) override;
-  absl::Status LeaveFleet(const std::string& name, uint64_t epoch) override;
+  absl::Status WorkerGone(const std::string& name, uint64_t epoch, const std::string& why) override;
+  void TakeReports(std::vector<WorkReport> reports, std::function<void()> taken) override;
   void Drain(absl::Time deadline) override;
   void Shutdown() override;
 
@@ -121,6 +123,14 @@ class CoordinatorImpl final : public Coordinator {
   void Start(ActiveRun& run, const CancelGenerate& a);
   template <typename StoreAction>
   void Start(ActiveRun&, const StoreAction&) {}  // done by the transaction
+  // Orders to workers that dialled in (coordinator_work.cc).
+  void Order(const ActiveRun& run, const StartGenerate& a, const FleetWorker& member,
+             const RolloutRequest& request);
+  void Order(const ActiveRun& run, const StartLoad& a, const FleetWorker& member, const PolicyRef& policy,
+             uint64_t turn);
+  void Take(WorkReport& report);
+  void TakeSample(const WorkReport& report, WorkOrder& order, Trajectory trajectory);
+  void TakeEnd(uint64_t number, absl::Status status);
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
   absl::Status SetPriorityOnActor(const JobId& job, int32_t priority);
 
@@ -149,6 +159,7 @@ class CoordinatorImpl final : public Coordinator {
   std::map<std::string, FleetWorker> learners_, rewards_;  // that are alive
   std::map<std::string, RolloutMember> rollouts_;          // too
   std::map<std::string, int> learner_calls_;               // under way, by learner, of runs that are over too
+  WorkOrders orders_;                                      // under way with workers that dialled in
   std::string turns_;                                      // what the waiting jobs were told last
   bool waiting_changed_ = false;                           // since then
   WorkerShares shares_;

@@ -17,40 +17,59 @@ const char* WorkerRoleName(WorkerRole role) {
   return "?";
 }
 
-absl::StatusOr<FleetWorker> Fleet::Register(const std::string& name, WorkerRole role,
-                                            const std::string& address, const std::string& incarnation,
-                                            absl::Time now) {
-  if (name.empty() || name.size() > 128)
+absl::StatusOr<FleetWorker> Fleet::MemberFrom(const WorkerOffer& offer) const {
+  if (offer.name.empty() || offer.name.size() > 128)
     return absl::InvalidArgumentError("name: must have 1 to 128 characters");
-  if (address.empty() || address.size() > 1024) {
+  if (offer.address.empty() || offer.address.size() > 1024) {
     return absl::InvalidArgumentError("address: must have 1 to 1024 characters");
   }
   FleetWorker member;
-  member.name = name;
-  member.role = role;
-  member.address = address;
-  member.incarnation = incarnation;
+  member.name = offer.name;
+  member.role = offer.role;
+  member.address = offer.address;
+  member.incarnation = offer.incarnation;
+  member.work = offer.work;
+  member.slots = offer.slots;
   member.alive = true;
-  member.expires = now + lease_;
-  if (role == WorkerRole::kRollout && ports_.rollout) member.rollout = ports_.rollout(address);
-  if (role == WorkerRole::kReward && ports_.reward) member.reward = ports_.reward(address);
-  if (role == WorkerRole::kLearner && ports_.learner) member.learner = ports_.learner(address);
+  if (offer.work != nullptr) return member;
+  if (offer.role == WorkerRole::kRollout && ports_.rollout) member.rollout = ports_.rollout(offer.address);
+  if (offer.role == WorkerRole::kReward && ports_.reward) member.reward = ports_.reward(offer.address);
+  if (offer.role == WorkerRole::kLearner && ports_.learner) member.learner = ports_.learner(offer.address);
   if (!member.rollout && !member.reward && !member.learner) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no port to ", WorkerRoleName(role), " workers at ", address));
+        absl::StrCat("no port to ", WorkerRoleName(offer.role), " workers at ", offer.address));
   }
-  absl::MutexLock lock(&mu_);
-  auto it = members_.find(name);
-  if (it != members_.end() && it->second.role != role) {
-    return absl::InvalidArgumentError(absl::StrCat("name: ", name, " is a ", WorkerRoleName(it->second.role),
-                                                   " worker; give this one another name"));
+  return member;
+}
+
+absl::Status Fleet::MakeRoom() {
+  if (members_.size() < kMaxWorkers) return absl::OkStatus();
+  auto oldest = members_.end();
+  for (auto it = members_.begin(); it != members_.end(); ++it) {
+    if (!it->second.alive && (oldest == members_.end() || it->second.expires < oldest->second.expires))
+      oldest = it;
   }
-  if (it == members_.end() && members_.size() >= kMaxWorkers) {
+  if (oldest == members_.end()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the fleet has ", kMaxWorkers, " workers, the most there may be"));
   }
+  members_.erase(oldest);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FleetWorker> Fleet::Register(const WorkerOffer& offer, absl::Time now) {
+  SLUICE_ASSIGN_OR_RETURN(FleetWorker member, MemberFrom(offer));
+  member.expires = now + lease_;
+  absl::MutexLock lock(&mu_);
+  auto it = members_.find(member.name);
+  if (it != members_.end() && it->second.role != member.role) {
+    return absl::InvalidArgumentError(absl::StrCat("name: ", member.name, " is a ",
+                                                   WorkerRoleName(it->second.role),
+                                                   " worker; give this one another name"));
+  }
+  if (it == members_.end()) SLUICE_RETURN_IF_ERROR(MakeRoom());
   SLUICE_ASSIGN_OR_RETURN(member.epoch, next_epoch_(now));
-  members_[name] = member;
+  members_[member.name] = member;
   return member;
 }
 
@@ -75,6 +94,7 @@ absl::StatusOr<FleetWorker> Fleet::Leave(const std::string& name, uint64_t epoch
     return absl::NotFoundError(absl::StrCat("worker ", name, " is not registered with epoch ", epoch));
   }
   it->second.alive = false;
+  it->second.work = nullptr;
   return it->second;
 }
 
@@ -90,6 +110,7 @@ std::vector<FleetWorker> Fleet::Expire(absl::Time now) {
   for (auto& [name, member] : members_) {
     if (!member.alive || now <= member.expires) continue;
     member.alive = false;
+    member.work = nullptr;
     lost.push_back(member);
   }
   return lost;

@@ -25,7 +25,10 @@ struct FleetWorker {
   bool alive = false;
   absl::Time expires;
   int64_t tokens = 0;
-  // Ports are shared: a call under way keeps its own. Only that of the role is set.
+  int32_t slots = 0;  // groups at once over `work`
+  // Ports are shared: a call under way keeps its own. Only that of the role is set, of a rollout worker one
+  // of two.
+  std::shared_ptr<WorkPort> work;
   std::shared_ptr<RolloutWorker> rollout;
   std::shared_ptr<Scorer> reward;
   std::shared_ptr<Trainer> learner;
@@ -33,14 +36,14 @@ struct FleetWorker {
 
 class Fleet {
  public:
-  static constexpr size_t kMaxWorkers = 4096;
+  // Members, those that are gone included: for a new one the one that is gone longest is forgotten.
+  static constexpr size_t kMaxWorkers = 32768;
   using NextEpoch = std::function<absl::StatusOr<uint64_t>(absl::Time now)>;  // rises with each call
   Fleet(PortFactories ports, absl::Duration lease, NextEpoch next_epoch)
       : ports_(std::move(ports)), lease_(lease), next_epoch_(std::move(next_epoch)) {}
 
   // The member as registered.
-  absl::StatusOr<FleetWorker> Register(const std::string& name, WorkerRole role, const std::string& address,
-                                       const std::string& incarnation, absl::Time now);
+  absl::StatusOr<FleetWorker> Register(const WorkerOffer& offer, absl::Time now);
   absl::Status Renew(const std::string& name, uint64_t epoch, absl::Time now);
   // The member that leaves, no longer alive. NOT_FOUND when it is not known or has another epoch.
   absl::StatusOr<FleetWorker> Leave(const std::string& name, uint64_t epoch);
@@ -56,6 +59,9 @@ class Fleet {
   absl::Duration lease() const { return lease_; }
 
  private:
+  absl::StatusOr<FleetWorker> MemberFrom(const WorkerOffer& offer) const;
+  absl::Status MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   const PortFactories ports_;
   const absl::Duration lease_;
   const NextEpoch next_epoch_;

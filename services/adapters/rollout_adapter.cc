@@ -15,7 +15,9 @@ namespace {
 
 constexpr size_t kMaxResponseBytes = 60 << 20;  // below what the transport takes
 
-absl::Status CheckSize(const v1::GenerateResponse& response) {
+}  // namespace
+
+absl::Status CheckResponseSize(const v1::GenerateResponse& response) {
   const size_t bytes = response.ByteSizeLong();
   if (bytes <= kMaxResponseBytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -23,8 +25,6 @@ absl::Status CheckSize(const v1::GenerateResponse& response) {
                    kMaxResponseBytes,
                    " are sent; lower sampling.max_new_tokens or top_logprobs, or leave record_experts out"));
 }
-
-}  // namespace
 
 grpc::ServerUnaryReactor* RolloutAdapter::LoadPolicy(grpc::CallbackServerContext* context,
                                                      const v1::LoadPolicyRequest* request,
@@ -51,7 +51,7 @@ grpc::ServerWriteReactor<v1::GenerateResponse>* RolloutAdapter::Generate(grpc::C
         const absl::Status status = worker_.Generate(rollout, stop, [&](Trajectory trajectory) {
           v1::GenerateResponse response;
           *response.mutable_trajectory() = ToProto(trajectory);
-          if (absl::Status fits = CheckSize(response); !fits.ok()) {
+          if (absl::Status fits = CheckResponseSize(response); !fits.ok()) {
             too_large = fits;
             return stop.Cancel();
           }

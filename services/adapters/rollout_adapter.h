@@ -12,6 +12,9 @@
 
 namespace sluice {
 
+// RESOURCE_EXHAUSTED, with what to change: it is more than is sent.
+absl::Status CheckResponseSize(const v1::GenerateResponse& response);
+
 // log p(token t+1 | tokens 0..t) for each token after the first.
 struct ScoredTokens {
   std::vector<float> logprobs;

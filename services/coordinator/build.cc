@@ -29,7 +29,9 @@ constexpr absl::Duration kShutdownReserve = absl::Seconds(3);
 class CoordinatorRole final : public HostedRole {
  public:
   CoordinatorRole(std::unique_ptr<Coordinator> coordinator, Host& host)
-      : coordinator_(std::move(coordinator)), jobs_(*coordinator_, host.executor()), fleet_(*coordinator_) {}
+      : coordinator_(std::move(coordinator)),
+        jobs_(*coordinator_, host.executor()),
+        fleet_(*coordinator_, host.registry()) {}
   std::vector<grpc::Service*> Services() override { return {&jobs_, &fleet_}; }
   void OnStopping(StopControl& stop) override {
     jobs_.Stop();
@@ -37,6 +39,7 @@ class CoordinatorRole final : public HostedRole {
     coordinator_->Drain(stop.deadline() - kShutdownReserve);
     stop.WaitingFor("calls to workers to end, and the store");
     coordinator_->Shutdown();
+    fleet_.Stop();  // what its streams brought is durable
   }
 
  private:

@@ -1,21 +1,69 @@
 #include "services/coordinator/fleet_service.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "google/protobuf/duration.pb.h"
 #include "services/coordinator/job_wire.h"
 #include "services/host/reactors.h"
 #include "services/host/server_options.h"
+#include "services/wire/duration.h"
 #include "services/wire/field_check.h"
+#include "services/wire/grpc_status.h"
 
 namespace sluice {
 namespace {
 
-void SetDuration(absl::Duration duration, google::protobuf::Duration* out) {
-  out->set_seconds(absl::ToInt64Seconds(duration));
-  out->set_nanos(static_cast<int32_t>((duration - absl::Seconds(out->seconds())) / absl::Nanoseconds(1)));
-}
+// A stream that is refused at once.
+class RefusedStream final : public grpc::ServerBidiReactor<v1::WorkRequest, v1::WorkResponse> {
+ public:
+  explicit RefusedStream(const absl::Status& why) { Finish(ToGrpc(why)); }
+  void OnDone() override { delete this; }
+};
 
 }  // namespace
+
+grpc::ServerBidiReactor<v1::WorkRequest, v1::WorkResponse>* FleetAdapter::Work(
+    grpc::CallbackServerContext* context) {
+  absl::MutexLock lock(&mu_);
+  if (stopped_) return new RefusedStream(absl::UnavailableError("the coordinator stops"));
+  std::erase_if(sessions_, [](const std::weak_ptr<WorkSession>& session) { return session.expired(); });
+  if (sessions_.size() >= kMaxStreams) {
+    return new RefusedStream(absl::ResourceExhaustedError(absl::StrCat(
+        "there are ", kMaxStreams, " streams, the most there may be; let the workers of a host share one")));
+  }
+  const auto session = WorkSession::Start(context, {coordinator_, work_executor_, metrics_});
+  sessions_.push_back(session);
+  return session.get();
+}
+
+void FleetAdapter::Stop() {
+  std::vector<std::weak_ptr<WorkSession>> sessions;
+  {
+    absl::MutexLock lock(&mu_);
+    stopped_ = true;
+    sessions.swap(sessions_);
+  }
+  for (const auto& weak : sessions) {
+    if (const auto session = weak.lock()) session->End(absl::UnavailableError("the coordinator stops"));
+  }
+  if (keeper_.joinable()) keeper_.join();
+}
+
+void FleetAdapter::KeepLeases() {
+  const absl::Duration period = std::min(absl::Seconds(1), coordinator_.lease() / 4);
+  while (true) {
+    std::vector<std::weak_ptr<WorkSession>> sessions;
+    {
+      absl::MutexLock lock(&mu_);
+      if (mu_.AwaitWithTimeout(absl::Condition(&stopped_), period)) return;
+      sessions = sessions_;
+    }
+    for (const auto& weak : sessions) {
+      if (const auto session = weak.lock()) session->KeepLeases();
+    }
+  }
+}
 
 grpc::ServerUnaryReactor* FleetAdapter::RegisterWorker(grpc::CallbackServerContext* context,
                                                        const v1::RegisterWorkerRequest* request,
@@ -31,7 +79,7 @@ grpc::ServerUnaryReactor* FleetAdapter::RegisterWorker(grpc::CallbackServerConte
         const Lease lease,
         coordinator_.RegisterWorker(request->name(), role, request->address(), request->incarnation()));
     response->set_epoch(lease.epoch);
-    SetDuration(lease.duration, response->mutable_lease());
+    *response->mutable_lease() = ToProto(lease.duration);
     return absl::OkStatus();
   });
 }
@@ -44,7 +92,7 @@ grpc::ServerUnaryReactor* FleetAdapter::RenewLease(grpc::CallbackServerContext* 
     check.Name(request->name(), "name");
     SLUICE_RETURN_IF_ERROR(check.status());
     SLUICE_ASSIGN_OR_RETURN(const Lease lease, coordinator_.RenewLease(request->name(), request->epoch()));
-    SetDuration(lease.duration, response->mutable_lease());
+    *response->mutable_lease() = ToProto(lease.duration);
     return absl::OkStatus();
   });
 }

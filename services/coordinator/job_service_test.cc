@@ -118,16 +118,17 @@ class FakeCoordinator final : public Coordinator {
     exported = path;
     return version == kNoPolicyVersion ? 12 : version;
   }
-  absl::StatusOr<Lease> RegisterWorker(const std::string& name, WorkerRole role, const std::string& address,
-                                       const std::string&) override {
-    registered = absl::StrCat(name, " ", WorkerRoleName(role), " ", address);
+  absl::StatusOr<Lease> JoinFleet(const WorkerOffer& offer) override {
+    registered = absl::StrCat(offer.name, " ", WorkerRoleName(offer.role), " ", offer.address);
     return Lease{3, absl::Milliseconds(1500)};
   }
+  absl::Duration lease() const override { return absl::Seconds(2); }
   absl::StatusOr<Lease> RenewLease(const std::string&, uint64_t epoch) override {
     if (epoch != 3) return absl::AbortedError("the epoch is old");
     return Lease{3, absl::Seconds(2)};
   }
-  absl::Status LeaveFleet(const std::string& name, uint64_t epoch) override {
+  void TakeReports(std::vector<WorkReport>, std::function<void()> taken) override { taken(); }
+  absl::Status WorkerGone(const std::string& name, uint64_t epoch, const std::string&) override {
     left = absl::StrCat(name, " ", epoch);
     return absl::OkStatus();
   }
@@ -172,7 +173,8 @@ class JobServiceTest : public testing::Test {
   FakeCoordinator coordinator_;
   Executor executor_;
   JobAdapter jobs_{coordinator_, executor_};
-  FleetAdapter fleet_{coordinator_};
+  prometheus::Registry registry_;
+  FleetAdapter fleet_{coordinator_, registry_};
   std::unique_ptr<grpc::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<JobClient> client_;

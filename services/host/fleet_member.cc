@@ -1,15 +1,16 @@
 #include "services/host/fleet_member.h"
 
 #include <algorithm>
-#include <random>
 #include <stop_token>
 #include <utility>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "services/host/incarnation.h"
+#include "services/wire/duration.h"
 #include "services/wire/grpc_status.h"
 
 namespace sluice {
@@ -17,15 +18,8 @@ namespace {
 
 constexpr absl::Duration kConnectionSlice = absl::Milliseconds(200);  // between looks at Stop
 
-std::string NewIncarnation() {
-  std::random_device device;
-  std::string out;
-  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&out, "%08x", device());
-  return out;
-}
-
 absl::StatusOr<absl::Duration> ReadLease(const google::protobuf::Duration& proto) {
-  const absl::Duration lease = absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+  const absl::Duration lease = FromProto(proto);
   if (lease < absl::Milliseconds(1) || lease > absl::Hours(24)) {
     return absl::InternalError(absl::StrCat("the coordinator gave a lease of ", absl::FormatDuration(lease)));
   }
@@ -34,12 +28,16 @@ absl::StatusOr<absl::Duration> ReadLease(const google::protobuf::Duration& proto
 
 }  // namespace
 
-FleetMember::FleetMember(std::shared_ptr<grpc::Channel> coordinator, FleetMemberOptions options)
-    : channel_(std::move(coordinator)),
-      stub_(v1::FleetService::NewStub(channel_)),
-      options_(std::move(options)),
-      incarnation_(NewIncarnation()),
-      thread_([this] { Run(); }) {}
+FleetMember::FleetMember(ConnectCoordinator connect, FleetMemberOptions options)
+    : connect_(std::move(connect)), options_(std::move(options)), incarnation_(NewIncarnation()) {
+  Connect();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void FleetMember::Connect() {
+  channel_ = connect_();
+  stub_ = v1::FleetService::NewStub(channel_);
+}
 
 FleetMember::~FleetMember() { Stop(); }
 
@@ -104,7 +102,9 @@ absl::Status FleetMember::Ask(Call call) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + options_.call_timeout));
   context.set_wait_for_ready(true);
   std::stop_callback on_stop(cancel_.stop_token(), [&context] { context.TryCancel(); });
-  return FromGrpc(call(&context));
+  const absl::Status status = FromGrpc(call(&context));
+  if (absl::IsDeadlineExceeded(status)) Connect();
+  return status;
 }
 
 absl::StatusOr<absl::Duration> FleetMember::Register() {

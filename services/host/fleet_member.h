@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
-#include "grpcpp/grpcpp.h"
+#include "services/host/membership.h"
 #include "sluice/v1/fleet.grpc.pb.h"
 
 namespace sluice {
@@ -28,11 +28,10 @@ struct FleetMemberOptions {
   absl::Duration call_timeout = absl::Seconds(5);
 };
 
-class FleetMember {
+class FleetMember final : public Membership {
  public:
-  // The channel leads to the coordinator.
-  FleetMember(std::shared_ptr<grpc::Channel> coordinator, FleetMemberOptions options);
-  ~FleetMember();
+  FleetMember(ConnectCoordinator connect, FleetMemberOptions options);
+  ~FleetMember() override;
   FleetMember(const FleetMember&) = delete;
   FleetMember& operator=(const FleetMember&) = delete;
 
@@ -43,11 +42,12 @@ class FleetMember {
   // Interrupts the call under way and joins the thread. Idempotent.
   void Stop();
   // Stops and gives the lease back, so that the coordinator does not wait for it to run out. Best effort.
-  void Leave(absl::Time deadline);
+  void Leave(absl::Time deadline) override;
 
  private:
   void Run();
-  // One call with its deadline, cancelled by Stop. Waits for the coordinator to be reachable.
+  // One call with its deadline, cancelled by Stop. Waits for the coordinator to be reachable. When the
+  // deadline passes the next call goes over a new connection: nothing may come over this one any more.
   template <typename Call>
   absl::Status Ask(Call call);
   // One registration; on success the time to wait before renewing.
@@ -60,11 +60,14 @@ class FleetMember {
   bool SleepWhileConnected(absl::Duration duration);
   bool stopping() const;
 
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::FleetService::Stub> stub_;
+  void Connect();
+
+  const ConnectCoordinator connect_;
   const FleetMemberOptions options_;
   const std::string incarnation_;  // of this process
   CancelToken cancel_;
+  std::shared_ptr<grpc::Channel> channel_;  // both of the thread; after it, of Leave
+  std::unique_ptr<v1::FleetService::Stub> stub_;
   mutable absl::Mutex mu_;
   uint64_t epoch_ ABSL_GUARDED_BY(mu_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

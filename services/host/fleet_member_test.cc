@@ -96,7 +96,7 @@ class FleetMemberTest : public ::testing::Test {
     options.min_backoff = absl::Milliseconds(1);
     options.max_backoff = absl::Milliseconds(4);
     options.call_timeout = absl::Seconds(30);
-    return std::make_unique<FleetMember>(*MakeChannel(Address()), options);
+    return std::make_unique<FleetMember>([this] { return *MakeChannel(Address()); }, options);
   }
   // At the port of the one before, if there was one.
   void StartServer() {

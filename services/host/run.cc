@@ -25,25 +25,28 @@ int Fail(const absl::Status& status) {
   return refused ? kWrongUsage : kFailed;
 }
 
-absl::StatusOr<std::unique_ptr<FleetMember>> Join(const Host& host, const RoleMain& main) {
-  if (host.options().coordinator.empty() || main.worker_role == v1::WORKER_ROLE_UNSPECIFIED) return nullptr;
-  SLUICE_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(host.options().coordinator));
+absl::StatusOr<std::unique_ptr<Membership>> Join(Host& host, HostedRole& role, const RoleMain& main) {
+  const std::string& coordinator = host.options().coordinator;
+  if (coordinator.empty() || main.worker_role == v1::WORKER_ROLE_UNSPECIFIED) return nullptr;
+  SLUICE_RETURN_IF_ERROR(CheckLoopback(coordinator, "--coordinator"));
+  const ConnectCoordinator connect = [coordinator] { return *MakeChannel(coordinator); };
+  if (std::unique_ptr<Membership> own = role.JoinFleet(host, connect)) return own;
   FleetMemberOptions options;
   options.name = host.name();
   options.role = main.worker_role;
   options.address = host.advertised();
-  return std::make_unique<FleetMember>(std::move(channel), std::move(options));
+  return std::make_unique<FleetMember>(connect, std::move(options));
 }
 
-absl::StatusOr<std::unique_ptr<FleetMember>> Serve(Host& host, HostedRole& role, const RoleMain& main) {
+absl::StatusOr<std::unique_ptr<Membership>> Serve(Host& host, HostedRole& role, const RoleMain& main) {
   for (grpc::Service* service : role.Services()) host.AddService(service);
   SLUICE_RETURN_IF_ERROR(host.Start());
   SLUICE_RETURN_IF_ERROR(role.OnServing(host));
-  return Join(host, main);
+  return Join(host, role, main);
 }
 
 // What is under way ends first, so that the coordinator has it when the worker leaves.
-void Stop(Host& host, HostedRole& role, FleetMember* member, StopControl& stop) {
+void Stop(Host& host, HostedRole& role, Membership* member, StopControl& stop) {
   stop.Begin();
   host.SetServing(false);
   role.OnStopping(stop);

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
 #include "services/host/host.h"
+#include "services/host/membership.h"
 #include "services/host/stop_control.h"
 #include "sluice/v1/fleet.pb.h"
 
@@ -28,7 +29,10 @@ class HostedRole {
   virtual ~HostedRole() = default;
   // Registered with the server; they live as long as the role.
   virtual std::vector<grpc::Service*> Services() = 0;
-  // Called when the server serves and its address is known.
+  // Called when the server serves and its address is known: how it joins the fleet. Null: it registers,
+  // renews its lease and is called.
+  virtual std::unique_ptr<Membership> JoinFleet(Host& host, ConnectCoordinator connect) { return nullptr; }
+  // Called before JoinFleet, likewise.
   virtual absl::Status OnServing(Host& host) { return absl::OkStatus(); }
   // Called before the server shuts down: end what would keep calls open, make durable what would be lost, and
   // return before stop.deadline().

@@ -8,6 +8,7 @@
 #include "rollout/engine.h"
 #include "services/adapters/rollout_adapter.h"
 #include "services/adapters/weight_adapter.h"
+#include "services/adapters/work_adapter.h"
 #include "services/openai/endpoint.h"
 #include "services/openai/http_server.h"
 #include "services/remote/remote_weight_channel.h"
@@ -23,9 +24,11 @@ absl::StatusOr<std::unique_ptr<WeightChannel>> OpenChannel(const std::string& so
 
 class RolloutRole final : public HostedRole {
  public:
-  RolloutRole(std::unique_ptr<Engine> engine, std::shared_ptr<PolicyCache> policies, Host& host)
+  RolloutRole(std::unique_ptr<Engine> engine, std::shared_ptr<PolicyCache> policies, int max_groups,
+              Host& host)
       : engine_(std::move(engine)),
         policies_(std::move(policies)),
+        max_groups_(max_groups),
         endpoint_(*engine_, [this] { return Served(); }),
         adapter_(*engine_, host.executor(),
                  [this](const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline) {
@@ -37,6 +40,13 @@ class RolloutRole final : public HostedRole {
   std::vector<grpc::Service*> Services() override {
     if (weight_adapter_ == nullptr) return {&adapter_};
     return {&adapter_, weight_adapter_.get()};
+  }
+  std::unique_ptr<Membership> JoinFleet(Host& host, ConnectCoordinator connect) override {
+    v1::RegisterWorkerRequest registration;
+    registration.set_name(host.name());
+    registration.set_role(v1::ROLLOUT);
+    registration.set_address(host.advertised());
+    return std::make_unique<WorkAdapter>(*engine_, std::move(connect), std::move(registration), max_groups_);
   }
   void OnStopping(StopControl& stop) override {
     stop.WaitingFor("the HTTP server to end its calls");
@@ -75,6 +85,7 @@ class RolloutRole final : public HostedRole {
 
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<PolicyCache> policies_;  // the engine's; null: none
+  const int max_groups_;
   openai::Endpoint endpoint_;
   RolloutAdapter adapter_;
   std::unique_ptr<WeightAdapter> weight_adapter_;  // of the cache; null: none
@@ -103,6 +114,9 @@ void RolloutFlags::Add(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--max-queue", max_queue, "Sequences that may wait")
       ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--max-groups", max_groups, "In a fleet: groups taken at once")
+      ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("--device", device, "cpu, or cuda in a build of the preset \"cuda\"")
       ->check(CLI::IsMember({"cpu", "cuda"}))
@@ -148,7 +162,7 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildRollout(const RolloutFlags& fla
       return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": ", loaded.message()));
     LogInfo("model_loaded", {{"model", flags.model}, {"dtype", flags.dtype}});
   }
-  auto role = std::make_unique<RolloutRole>(std::move(engine), policies, host);
+  auto role = std::make_unique<RolloutRole>(std::move(engine), policies, flags.max_groups, host);
   if (flags.http_port >= 0) {
     SLUICE_RETURN_IF_ERROR(Annotate(role->StartHttp(flags.http_port, host), "--http-port"));
   }

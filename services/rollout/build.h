@@ -17,6 +17,7 @@ struct RolloutFlags {
   int threads = 1;
   int64_t cache_bytes = int64_t{1} << 30;
   int max_running = 64, max_queue = 4096;  // sequences
+  int max_groups = 64;                     // at once, in a fleet
   std::string device = "cpu";
   std::string model;           // private mode: a Hugging Face directory
   std::string dtype = "bf16";  // of private mode; otherwise the manifest says

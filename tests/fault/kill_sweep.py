@@ -34,6 +34,7 @@ NEEDS = {
     "supervisor.gang_draining": "learner.step_trained=kill",
     "learner.resumed": "learner.step_published=kill",
     "coordinator.lease_renewed": "learner.step_trained=delay:5000",
+    "worker.lease_kept": "learner.step_trained=delay:5000",
     "coordinator.segment_opened": "coordinator.batch_recording=kill",
 }
 

@@ -5,8 +5,8 @@ Each link goes through a proxy of its own (tcp_proxy.py). A deterministic job ru
 for a while. The job must end without a person in the same weights, learning metrics, batches and ledger as one whose links
 were whole. By default a few pairs for 3 seconds; with --all every link with every fault, for 10 seconds or --seconds.
 
-Links: register (workers to coordinator), rollout, reward, learner (coordinator to each), weights (rollout to learner),
-client. Faults: cut, delay (500 ms each way), throttle, half-open (nothing passes, nothing closes), one-way (answers are
+Links: register (reward and learner to coordinator), rollout (its stream to the coordinator), reward, learner (coordinator to
+each), weights (rollout to learner), client. Faults: cut, delay (500 ms each way), throttle, half-open (nothing passes, nothing closes), one-way (answers are
 lost), strand (the connections there are never work again, new ones do).
 """
 import argparse
@@ -51,15 +51,16 @@ class WiredFleet:
         coordinator = self.start("coordinator", "coordinator", "--lease-seconds", str(LEASE))
         self.links["client"] = TcpProxy(coordinator)
         self.links["register"] = TcpProxy(coordinator)
-        for link in ("rollout", "reward", "learner", "weights"):
+        self.links["rollout"] = TcpProxy(coordinator)
+        for link in ("reward", "learner", "weights"):
             self.links[link] = TcpProxy(None)
         # Two links end at the learner: told apart by who connects.
         pid = self.processes["coordinator"].pid
         self.fork = TcpProxy(lambda client: self.links["learner" if client == pid else "weights"].address)
         learner = self.start("learner", "learner-0", advertise=self.fork)
         self.links["learner"].target = self.links["weights"].target = learner
-        for role in ("rollout", "reward"):
-            self.links[role].target = self.start(role, f"{role}-0", advertise=self.links[role])
+        self.links["reward"].target = self.start("reward", "reward-0", advertise=self.links["reward"])
+        self.start("rollout", "rollout-0")
         return self
 
     def __exit__(self, *_):
@@ -75,7 +76,7 @@ class WiredFleet:
         command = [os.path.join(self.binaries, "sluice-" + role), "--name", name, "--address-file", file, "--state",
                    os.path.join(self.state, "coordinator" if role == "coordinator" else name), *arguments]
         if role != "coordinator":
-            command += ["--coordinator", self.links["register"].address]
+            command += ["--coordinator", self.links["rollout" if role == "rollout" else "register"].address]
         if advertise:
             command += ["--advertise", advertise.address]
         if role in ("rollout", "learner"):

@@ -1,0 +1,307 @@
+// The Work stream between the real coordinator and workers, over loopback.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "coordinator/testing_coordinator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "services/adapters/work_adapter.h"
+#include "services/coordinator/fleet_service.h"
+#include "services/host/channel.h"
+
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
+
+v1::WorkJoin JoinOf(uint32_t worker, const std::string& name) {
+  v1::WorkJoin join;
+  join.set_worker(worker);
+  join.set_slots(2);
+  join.mutable_registration()->set_name(name);
+  join.mutable_registration()->set_role(v1::ROLLOUT);
+  join.mutable_registration()->set_address("127.0.0.1:9");
+  join.mutable_registration()->set_incarnation("incarnation");
+  return join;
+}
+
+// A client that speaks by itself.
+class RawStream {
+ public:
+  explicit RawStream(const std::string& address)
+      : channel_(*MakeChannel(address)), stub_(v1::FleetService::NewStub(channel_)) {
+    context_.set_deadline(absl::ToChronoTime(Soon()));
+    stream_ = stub_->Work(&context_);
+  }
+  ~RawStream() {
+    context_.TryCancel();
+    if (stream_ != nullptr) Status();
+  }
+  bool Say(const v1::WorkRequest& request) { return stream_->Write(request); }
+  // The next message for which `wanted` holds.
+  template <typename Wanted>
+  v1::WorkResponse Hear(Wanted wanted) {
+    v1::WorkResponse response;
+    while (stream_->Read(&response)) {
+      orders_.insert(orders_.end(), response.orders().begin(), response.orders().end());
+      if (wanted(response)) return response;
+    }
+    ADD_FAILURE() << "the stream ended: " << Status().error_message();
+    return {};
+  }
+  v1::WorkJoined Join(const v1::WorkJoin& join) {
+    v1::WorkRequest request;
+    *request.add_joins() = join;
+    Say(request);
+    return Hear([](const auto& r) { return r.joined_size() > 0; }).joined(0);
+  }
+  v1::WorkOrder AwaitOrder(bool generate) {
+    const auto find = [&] {
+      return std::find_if(orders_.begin(), orders_.end(),
+                          [&](const v1::WorkOrder& order) { return order.has_generate() == generate; });
+    };
+    if (find() == orders_.end()) Hear([&](const v1::WorkResponse&) { return find() != orders_.end(); });
+    return find() == orders_.end() ? v1::WorkOrder() : *find();
+  }
+  void SayAll() { stream_->WritesDone(); }
+  grpc::Status Status() {
+    v1::WorkResponse response;
+    while (stream_->Read(&response)) {
+    }
+    const grpc::Status status = stream_->Finish();
+    stream_ = nullptr;
+    return status;
+  }
+
+ private:
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::FleetService::Stub> stub_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::WorkRequest, v1::WorkResponse>> stream_;
+  std::vector<v1::WorkOrder> orders_;  // that came
+};
+
+class WorkStreamTest : public CoordinatorTest {
+ protected:
+  ~WorkStreamTest() override { StopServer(); }
+  void StartAll(absl::Duration lease = absl::Hours(1)) {
+    Start(Clock::Real(), lease);
+    service_ = std::make_unique<FleetAdapter>(*coordinator_, registry_);
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+  void StopServer() {
+    workers_.clear();
+    if (server_ == nullptr) return;
+    if (coordinator_ != nullptr) coordinator_->Shutdown();
+    service_->Stop();
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_.reset();
+    service_.reset();
+  }
+  std::string Address() const { return absl::StrCat("127.0.0.1:", port_); }
+  // A worker that dials in, with the fake engine of that number.
+  void DialIn(int i, int32_t slots = 4) {
+    v1::RegisterWorkerRequest who = JoinOf(0, absl::StrCat("rollout-", i)).registration();
+    who.clear_incarnation();
+    workers_.push_back(std::make_unique<WorkAdapter>(
+        rollouts_[static_cast<size_t>(i)]->worker, [this] { return *MakeChannel(Address()); }, who, slots));
+  }
+  WorkerView ViewOf(const std::string& name) {
+    for (const WorkerView& worker : coordinator_->Workers()) {
+      if (worker.name == name) return worker;
+    }
+    return {};
+  }
+  double Metric(const std::string& name) {
+    for (const prometheus::MetricFamily& family : registry_.Collect()) {
+      if (family.name == name) return family.metric[0].counter.value;
+    }
+    return -1;
+  }
+
+  int port_ = 0;
+  std::unique_ptr<FleetAdapter> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::unique_ptr<WorkAdapter>> workers_;
+};
+
+TEST_F(WorkStreamTest, WorkersThatDialInDoAWholeJob) {
+  StartAll();
+  RegisterLearner();
+  RegisterReward();
+  for (int i = 0; i < 2; ++i) DialIn(i);
+  const JobView view = AwaitEnd(Submit());
+  EXPECT_EQ(view.state, JobState::kSucceeded) << view.error;
+  EXPECT_FALSE(rollouts_[0]->worker.requests().empty());
+  EXPECT_FALSE(rollouts_[1]->worker.requests().empty());
+  StopServer();
+  ExpectSound(view);
+}
+
+TEST_F(WorkStreamTest, AWorkerThatGoesLeavesItsGroupsToAnother) {
+  StartAll();
+  RegisterLearner();
+  RegisterReward();
+  rollouts_[0]->worker.Block();
+  DialIn(0);
+  const JobId job = Submit();
+  const absl::Time limit = Soon();
+  for (uint64_t seen = 0; rollouts_[0]->worker.requests().empty() && absl::Now() < limit;)
+    seen = coordinator_->WaitForChange(job, seen, absl::Milliseconds(10))->revision;
+  workers_.clear();  // its stream breaks
+  rollouts_[0]->worker.Unblock();
+  DialIn(1);
+  const JobView view = AwaitEnd(job);
+  EXPECT_EQ(view.state, JobState::kSucceeded) << view.error;
+  StopServer();
+  ExpectSound(view);
+}
+
+TEST_F(WorkStreamTest, AWorkerThatLeavesIsGoneAtOnce) {
+  StartAll();
+  DialIn(0);
+  ASSERT_TRUE(workers_[0]->link().AwaitJoined(1, Soon()));
+  EXPECT_TRUE(ViewOf("rollout-0").alive);
+  workers_[0]->Leave(Soon());
+  EXPECT_FALSE(ViewOf("rollout-0").alive);
+}
+
+TEST_F(WorkStreamTest, WhatIsWrongWithOneWorkerIsNamedAndTheOthersStay) {
+  StartAll();
+  RawStream stream(Address());
+  const auto refusal = [&](const v1::WorkJoin& join) { return stream.Join(join).refused(); };
+  v1::WorkJoin bad = JoinOf(0, "rollout-0");
+  bad.mutable_registration()->clear_name();
+  EXPECT_THAT(refusal(bad).message(), HasSubstr("joins[0].registration.name"));
+  EXPECT_EQ(refusal(bad).code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
+  bad = JoinOf(0, "rollout-0");
+  bad.set_slots(0);
+  EXPECT_THAT(refusal(bad).message(), HasSubstr("joins[0].slots"));
+  bad = JoinOf(1 << 20, "rollout-0");
+  EXPECT_THAT(refusal(bad).message(), HasSubstr("joins[0].worker"));
+  bad = JoinOf(0, "rollout-0");
+  bad.mutable_registration()->set_role(v1::REWARD);
+  EXPECT_THAT(refusal(bad).message(), HasSubstr("joins[0].registration.role"));
+  bad = JoinOf(0, "rollout-0");
+  bad.mutable_registration()->set_address("192.0.2.1:80");
+  EXPECT_THAT(refusal(bad).message(), HasSubstr("joins[0].registration.address"));
+  EXPECT_TRUE(stream.Join(JoinOf(0, "rollout-0")).has_registered());
+  EXPECT_THAT(refusal(JoinOf(0, "rollout-1")).message(), HasSubstr("joins[0].worker: 0 is rollout-0"));
+}
+
+TEST_F(WorkStreamTest, AMessageThatMeansNothingEndsTheStreamAndNamesTheField) {
+  StartAll();
+  const auto ended_with = [&](const v1::WorkRequest& request) {
+    RawStream stream(Address());
+    stream.Say(request);
+    const grpc::Status status = stream.Status();
+    return absl::StrCat(static_cast<int>(status.error_code()), " ", status.error_message());
+  };
+  v1::WorkRequest request;
+  request.mutable_renewal()->add_workers(3);
+  EXPECT_THAT(ended_with(request), HasSubstr("3 renewal.workers: 3 did not join"));
+  request.Clear();
+  request.add_leaves(4);
+  EXPECT_THAT(ended_with(request), HasSubstr("3 leaves: 4 did not join"));
+  request.Clear();
+  for (uint32_t i = 0; i < 1025; ++i) *request.add_joins() = JoinOf(i, "rollout");
+  EXPECT_THAT(ended_with(request), HasSubstr("3 joins"));
+  request.Clear();
+  for (int i = 0; i < 4097; ++i) request.add_reports();
+  EXPECT_THAT(ended_with(request), HasSubstr("3 reports"));
+}
+
+TEST_F(WorkStreamTest, AnUnreadableReportEndsItsOrderAlone) {
+  StartAll();
+  RegisterLearner();
+  RegisterReward();
+  const JobId job = Submit();
+  RawStream stream(Address());
+  ASSERT_TRUE(stream.Join(JoinOf(0, "rollout-0")).has_registered());
+  const v1::WorkOrder load = stream.AwaitOrder(/*generate=*/false);
+  v1::WorkRequest say;
+  say.add_reports()->set_order(load.order());
+  say.mutable_reports(0)->mutable_ended();
+  ASSERT_TRUE(stream.Say(say));
+  const v1::WorkOrder order = stream.AwaitOrder(/*generate=*/true);
+  say.Clear();
+  say.add_reports()->set_order(order.order());
+  say.mutable_reports(0)->mutable_generated()->mutable_trajectory()->add_tokens(-1);
+  say.add_reports()->set_worker(5);
+  say.mutable_reports(1)->set_order(77);
+  ASSERT_TRUE(stream.Say(say));
+  std::map<uint64_t, std::string> refused;
+  stream.Hear([&](const v1::WorkResponse& response) {
+    for (const v1::WorkCancel& cancel : response.cancels()) refused[cancel.order()] = cancel.why().message();
+    return refused.size() == 2;
+  });
+  EXPECT_THAT(refused[order.order()], HasSubstr("generated.trajectory"));
+  EXPECT_THAT(refused[77], HasSubstr("worker: 5 did not join on this stream"));
+  say.Clear();
+  say.add_leaves(0);
+  ASSERT_TRUE(stream.Say(say));
+  DialIn(1);
+  EXPECT_EQ(AwaitEnd(job).state, JobState::kSucceeded);
+}
+
+TEST_F(WorkStreamTest, ResultsOfAnOlderRegistrationAreFenced) {
+  StartAll();
+  RegisterLearner();
+  RegisterReward();
+  Submit();
+  RawStream zombie(Address()), heir(Address());
+  ASSERT_TRUE(zombie.Join(JoinOf(0, "rollout-0")).has_registered());
+  const v1::WorkOrder order = zombie.AwaitOrder(/*generate=*/false);
+  ASSERT_TRUE(heir.Join(JoinOf(0, "rollout-0")).has_registered());
+  v1::WorkRequest say;
+  say.add_reports()->set_order(order.order());
+  say.mutable_reports(0)->mutable_ended();
+  say.mutable_renewal();
+  ASSERT_TRUE(zombie.Say(say));
+  const v1::WorkResponse answer = zombie.Hear([](const auto& r) { return r.has_renewed(); });
+  ASSERT_EQ(answer.renewed().refused_size(), 1);
+  EXPECT_EQ(answer.renewed().refused(0), 0u);
+  zombie.SayAll();
+  EXPECT_TRUE(zombie.Status().ok());  // all that it said was taken in
+  EXPECT_EQ(Metric("sluice_fenced_results_total"), 1);
+  EXPECT_TRUE(ViewOf("rollout-0").alive);
+}
+
+TEST_F(WorkStreamTest, ALeaseThatIsNotRenewedRunsOut) {
+  StartAll(absl::Milliseconds(30));
+  RawStream stream(Address());
+  ASSERT_TRUE(stream.Join(JoinOf(0, "rollout-0")).has_registered());
+  while (ViewOf("rollout-0").alive) {
+    v1::WorkRequest nothing;
+    ASSERT_TRUE(stream.Say(nothing));
+  }
+  v1::WorkRequest say;
+  say.mutable_renewal()->add_workers(0);
+  ASSERT_TRUE(stream.Say(say));
+  EXPECT_EQ(stream.Hear([](const auto& r) { return r.has_renewed(); }).renewed().refused_size(), 1);
+}
+
+TEST_F(WorkStreamTest, StoppingEndsTheStreamsAndRefusesNewOnes) {
+  StartAll();
+  RawStream stream(Address());
+  ASSERT_TRUE(stream.Join(JoinOf(0, "rollout-0")).has_registered());
+  service_->Stop();
+  EXPECT_EQ(stream.Status().error_code(), grpc::StatusCode::UNAVAILABLE);
+  RawStream late(Address());
+  EXPECT_EQ(late.Status().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace sluice
