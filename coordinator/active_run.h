@@ -32,6 +32,7 @@ struct ActiveRun {
   std::map<uint64_t, CancelToken> cancels;         // of attempts under way
   StallDetector stalls;
   absl::Time stalls_looked = absl::InfinitePast();
+  absl::Time next_stalls_look;  // real time; not before
 };
 
 }  // namespace sluice

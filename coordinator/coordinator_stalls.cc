@@ -2,6 +2,7 @@
 // job's view.
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "coordinator/coordinator_impl.h"
 #include "core/base/log.h"
@@ -9,18 +10,25 @@
 namespace sluice {
 namespace {
 
-constexpr absl::Duration kInterval = absl::Seconds(1);  // between looks, at most
+constexpr absl::Duration kInterval = absl::Seconds(1);  // between looks, at most, where a look is quick
+constexpr int kShare = 100;  // looks take at most one part in so many of the actor's time
+constexpr absl::Duration kLongestPause = absl::Seconds(10);
 
 }  // namespace
 
 void CoordinatorImpl::WatchStalls(ActiveRun& run, const std::string& store_error) {
   const absl::Time now = options_.clock->Now();
   JobRun& job = *run.job;
+  const absl::Time began = absl::Now();
   if (store_error.empty() && !IsTerminal(job.row().view.state) &&
-      now - run.stalls_looked < std::min(kInterval, options_.stall / 4)) {
+      (now - run.stalls_looked < std::min(kInterval, options_.stall / 4) || began < run.next_stalls_look)) {
     return;
   }
   run.stalls_looked = now;
+  const auto looked = absl::MakeCleanup([&] {
+    const absl::Time end = absl::Now();
+    run.next_stalls_look = end + std::min((end - began) * kShare, kLongestPause);
+  });
   std::vector<Wait> waits = WaitsOf(job.state(), job.row().view.spec.timeout);
   if (!store_error.empty()) {
     waits = {{WaitKind::kStore, "store", absl::StrCat("the store to write (", store_error, ")"),
