@@ -137,7 +137,8 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.optimizer = {1e-3, 0.8, 0.95, 1e-6, 0.1, 9, ScheduleKind::kCosine, 0.2, 0.5};
   spec.batch = {6, 1000};
   spec.staleness = {4, OnDeadline::kWait, SwapMode::kContinue};
-  spec.evaluation = {"/e", 3, 4, 5};
+  spec.evaluation = {"/e", 3, 4, 5, HeldOutMeasure::kReward, {true, 0.25, 0.5}};
+  spec.guard = {0.5, 0.25, 4, 2, 0.125, 6, GuardAction::kPause, 7};
   spec.checkpoint = {7, 8, 9};
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
   spec.timeout = {1, 2, 3, 4, 5};
@@ -162,6 +163,11 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->checkpoint.progress_tokens, 9);
   EXPECT_EQ(read->share, spec.share);
   EXPECT_EQ(read->grpo.max_filtered_groups, 3);
+  EXPECT_EQ(read->evaluation.measure, HeldOutMeasure::kReward);
+  EXPECT_EQ(read->evaluation.gate.min_score, 0.25);
+  EXPECT_EQ(read->guard.max_kl, 0.5);
+  EXPECT_EQ(read->guard.max_skipped_nonfinite, 2);
+  EXPECT_EQ(read->guard.action, GuardAction::kPause);
   EXPECT_EQ(SpecFromJson("{").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SpecFromJson(R"({"name": 3, "reward": []})").status().code(), absl::StatusCode::kDataLoss);
 }

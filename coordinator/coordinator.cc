@@ -288,7 +288,8 @@ absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVe
                                                       const std::string& path) {
   SLUICE_ASSIGN_OR_RETURN(const FleetWorker learner, LearnerFor(job));
   SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
-  const PolicyVersion wanted = version == kNoPolicyVersion ? view.version : version;
+  const PolicyVersion latest = view.promoted != kNoPolicyVersion ? view.promoted : view.version;
+  const PolicyVersion wanted = version == kNoPolicyVersion ? latest : version;
   if (wanted < 0) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has no version yet"));
   if (wanted > view.version) {
     return absl::NotFoundError(

@@ -122,7 +122,8 @@ class Coordinator {
                                                                       int32_t limit) = 0;
   // Asks the job's learner. UNAVAILABLE when it is not there.
   virtual absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) = 0;
-  // `version` kNoPolicyVersion: the last. Returns the version written.
+  // `version` kNoPolicyVersion: the one that was promoted last, where one was; else the last. Returns the
+  // version written.
   virtual absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
                                                const std::string& path) = 0;
 

@@ -103,6 +103,14 @@ absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
     }
     case LearnerOp::kCheckpoint:
       return call.trainer->Checkpoint(call.job).status();
+    case LearnerOp::kRollBack: {
+      SLUICE_ASSIGN_OR_RETURN(answer.done.policy,
+                              call.trainer->RollBack(call.job, call.start.parent, call.start.number));
+      SLUICE_FAIL_POINT("coordinator.rollback_answered");
+      return ExpectRecorded(call, call.start.number, answer);
+    }
+    case LearnerOp::kPromote:
+      return call.trainer->Promote(call.job, call.start.number).status();
   }
   return absl::InternalError("an unknown call to the learner");
 }

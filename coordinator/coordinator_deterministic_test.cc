@@ -20,6 +20,7 @@ struct Outcome {
   std::map<PolicyVersion, std::vector<Draw>> batches;
   Ledger ledger;
   std::vector<std::string> metrics;  // a line for each step and evaluation, without times
+  std::map<PolicyVersion, PolicyVersion> rollbacks = {};
 };
 
 class DeterministicCoordinatorTest : public CoordinatorTest {
@@ -87,6 +88,7 @@ class DeterministicCoordinatorTest : public CoordinatorTest {
   Outcome Run(int workers, uint64_t seed) {
     state_ = std::make_unique<TestFolder>("state");
     trainer_ = std::make_shared<FakeTrainer>();
+    for (PolicyVersion version : bad_steps_) trainer_->SetMetric(version, "kl", 9);
     rollouts_.clear();
     for (int i = 0; i < workers; ++i) rollouts_.push_back(NewProcess());
     Start();
@@ -105,9 +107,15 @@ class DeterministicCoordinatorTest : public CoordinatorTest {
       for (const FakeTrainer::TrainedGroup& group : step.groups) draws.push_back(group.draw);
       out.batches[step.version] = draws;
     }
+    out.rollbacks = trainer_->rollbacks();
+    for (const auto& [version, parent] : out.rollbacks) {  // a learner may have forgotten what was left
+      out.weights.erase(out.weights.upper_bound(parent), out.weights.lower_bound(version));
+    }
     ExpectSound(end);
     return out;
   }
+
+  std::vector<PolicyVersion> bad_steps_;  // that break a limit of the guard
 
   std::vector<std::string> Metrics(const JobId& job) {
     std::vector<std::string> lines;
@@ -134,6 +142,32 @@ TEST_F(DeterministicCoordinatorTest, ComesOutTheSameWhateverDies) {
       SCOPED_TRACE(absl::StrCat("bound ", bound, ", seed ", seed));
       const Outcome disturbed = Run(1 + static_cast<int>(seed), seed);
       EXPECT_EQ(disturbed.weights, undisturbed.weights);
+      EXPECT_EQ(disturbed.batches, undisturbed.batches);
+      EXPECT_EQ(disturbed.ledger.columns, undisturbed.ledger.columns);
+      EXPECT_EQ(disturbed.metrics, undisturbed.metrics);
+    }
+  }
+}
+
+TEST_F(DeterministicCoordinatorTest, RollsBackTheSameWhateverDies) {
+  spec_.stop_steps = 9;
+  spec_.guard.max_kl = 0.5;
+  spec_.guard.steps = 1;
+  spec_.evaluation.gate.on = true;
+  spec_.evaluation.gate.max_drop = 1;
+  bad_steps_ = {2, 5};
+  for (int32_t bound : {0, 2}) {
+    spec_.staleness.max_versions = bound;
+    const Outcome undisturbed = Run(1, 0);
+    EXPECT_EQ(undisturbed.rollbacks, (std::map<PolicyVersion, PolicyVersion>{{3, 0}, {6, 3}}));
+    // Steps 1, 2, 4, 5, 7, 8, 9, and what could have been issued at the two forks.
+    EXPECT_EQ(undisturbed.ledger.issued, (7 + 2 * (bound + 1)) * 4 * 4);
+    EXPECT_EQ(undisturbed.ledger[LedgerColumn::kRolledBack], 2 * (bound + 1) * 4 * 4);
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE(absl::StrCat("bound ", bound, ", seed ", seed));
+      const Outcome disturbed = Run(1 + static_cast<int>(seed), seed);
+      EXPECT_EQ(disturbed.weights, undisturbed.weights);
+      EXPECT_EQ(disturbed.rollbacks, undisturbed.rollbacks);
       EXPECT_EQ(disturbed.batches, undisturbed.batches);
       EXPECT_EQ(disturbed.ledger.columns, undisturbed.ledger.columns);
       EXPECT_EQ(disturbed.metrics, undisturbed.metrics);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -92,6 +93,7 @@ void JobRun::Handle(const Event& event) {
       return tx.EndAttempt(job, end.draw, end.number, end.outcome, end.tokens, end.ended);
     });
   }
+  if (const auto score = std::exchange(scored_, std::nullopt)) Handle({event.now, EvaluationScored{*score}});
   RefreshRow(event.now);
 }
 
@@ -168,7 +170,7 @@ void JobRun::CompareMembers(const GroupKey& group, ScoreEnded& event) {
 }
 
 void JobRun::HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics) {
-  learner_metrics_ = std::move(metrics);
+  learner_metrics_ = done.metrics = std::move(metrics);
   recorded_job_hash_ = std::exchange(done.policy.recorded_job_hash, "");
   done.state.policy.recorded_job_hash.clear();
   Handle({now, std::move(done)});
@@ -311,14 +313,17 @@ void JobRun::Quarantine(absl::Time now, const SettleSample& a) {
   writes_.push_back([job = row_.view.job, view](StoreTransaction& tx) { return tx.Quarantine(job, view); });
 }
 
-void JobRun::Apply(absl::Time, const DropGroup& a) {
-  const GroupKey key{false, a.draw};
+void JobRun::ForgetGroup(const GroupKey& key) {
   const auto begin = samples_.lower_bound(SampleRef{key, 0});
   auto end = begin;
   while (end != samples_.end() && end->first.group == key) ++end;
   samples_.erase(begin, end);
-  summaries_.erase(a.draw);
+  summaries_.erase(key.draw);
   CountTokens(0, progress_.ForgetGroup(key));
+}
+
+void JobRun::Apply(absl::Time, const DropGroup& a) {
+  ForgetGroup({false, a.draw});
   filtered_ += a.column == LedgerColumn::kDroppedFiltered;
   writes_.push_back([job = row_.view.job, a](StoreTransaction& tx) {
     return tx.DropGroup(job, a.draw, a.column, a.reason);
@@ -367,6 +372,8 @@ void JobRun::Apply(absl::Time now, const CommitVersion& a) {
   view.version = view.step = a.policy.version;
   if (a.policy.version > 0) {
     view.last_step = record;
+    if (const auto reward = record.metrics.find("reward"); reward != record.metrics.end())
+      train_rewards_.push_back(reward->second);
     const auto value = [&](const char* name) {
       auto it = record.metrics.find(name);
       return it == record.metrics.end() || !std::isfinite(it->second) ? 0.0 : it->second;
@@ -408,8 +415,13 @@ void JobRun::Apply(absl::Time now, const RecordWarmStep& a) {
 }
 
 void JobRun::Apply(absl::Time now, const FinishEvaluation& a) {
-  const EvaluationView view = std::exchange(evaluation_, {}).Finish(a.version);
+  EvaluationView view = std::exchange(evaluation_, {}).Finish(a.version);
+  if (const auto rewards = std::exchange(train_rewards_, {}); !rewards.empty()) {
+    view.train_reward =
+        std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());
+  }
   row_.view.evaluations.push_back(view);
+  scored_ = ScoreOf(view);
   Apply(now, Note{absl::StrCat("evaluation at step ", view.step, ": reward ", view.reward, ", accuracy ",
                                view.accuracy)});
   writes_.push_back(
@@ -499,7 +511,7 @@ std::vector<StoreWrite> JobRun::TakeWrites() {
   const JobView& v = row_.view;
   std::string row = absl::StrCat(static_cast<int>(v.state), " ", row_.paused, " ", v.step, " ", v.version,
                                  " ", v.warm_start_step, " ", row_.next_draw, " ", row_.checkpointed, " ",
-                                 row_.policy.source, " ", v.error, " ", v.learner);
+                                 row_.policy.source, " ", v.promoted, " ", v.error, " ", v.learner);
   if (row != saved_row_) {
     saved_row_ = std::move(row);
     writes_.push_back([copy = row_](StoreTransaction& tx) { return tx.UpdateJob(copy); });

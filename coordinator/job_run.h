@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,8 @@ class JobRun {
   absl::Status RestoreGroups(Store& store);
   absl::Status RestoreEmptied(Store& store);
   absl::Status RestoreProgress(Store& store);
+  absl::Status RestoreRollbacks(Store& store);
+  absl::Status RestoreGuard(Store& store);
   const Prompt& PromptOf(const GroupKey& key);
   Group Assemble(const GroupKey& key);
   void CompareMembers(const GroupKey& group, ScoreEnded& event);
@@ -94,6 +97,10 @@ class JobRun {
   void Apply(absl::Time now, const DropGroup& a);
   void Apply(absl::Time now, const RecordBatch& a);
   void Apply(absl::Time now, const CommitVersion& a);
+  void Apply(absl::Time now, const RecordRollBack& a);
+  void Apply(absl::Time now, const CommitRollBack& a);
+  void Apply(absl::Time now, const RollBackDraws& a);
+  void Apply(absl::Time now, const PromoteVersion& a);
   void Apply(absl::Time now, const RecordWarmStep& a);
   void Apply(absl::Time now, const FinishEvaluation& a);
   void Apply(absl::Time now, const SaveState& a);
@@ -107,6 +114,8 @@ class JobRun {
   }
   StepRecordView RecordOf(absl::Time now, const CommitVersion& a);
   void CompareStep(absl::Time now, const CommitVersion& a, StepRecordView record);
+  HeldOutScore ScoreOf(const EvaluationView& evaluation) const;
+  void ForgetGroup(const GroupKey& key);
 
   JobRow row_;
   PromptSet prompts_;
@@ -123,6 +132,8 @@ class JobRun {
   ProgressTable progress_;
   absl::Time progress_saved_;
   EvaluationSummary evaluation_;
+  std::vector<double> train_rewards_;              // of the steps since the last evaluation or rollback
+  std::optional<HeldOutScore> scored_;             // that the scheduler has not been told
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
   std::string recorded_job_hash_;                  // likewise; of its policy, of a replay
   absl::Time now_, last_commit_, step_started_;

@@ -33,12 +33,15 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store
   state.checkpointed = run->row_.checkpointed;
   state.next_draw = run->row_.next_draw;
   if (!view.evaluations.empty()) state.evaluated_step = view.evaluations.back().step;
+  state.promoted = view.promoted;
+  SLUICE_RETURN_IF_ERROR(run->RestoreRollbacks(store));
   SLUICE_RETURN_IF_ERROR(run->RestoreManifests(store));
   SLUICE_RETURN_IF_ERROR(run->RestoreGroups(store));
-  if (state.plan.deterministic) SLUICE_RETURN_IF_ERROR(run->RestoreEmptied(store));
+  if (state.plan.deterministic && !state.rollback) SLUICE_RETURN_IF_ERROR(run->RestoreEmptied(store));
   SLUICE_RETURN_IF_ERROR(run->RestoreProgress(store));
   SLUICE_ASSIGN_OR_RETURN(const std::vector<uint64_t> barred, store.LoadQuarantinedRows(view.job));
   for (uint64_t row : barred) run->quarantine_.Add(row);
+  SLUICE_RETURN_IF_ERROR(run->RestoreGuard(store));
   return run;
 }
 
@@ -59,13 +62,13 @@ absl::Status JobRun::RestoreManifests(Store& store) {
 absl::Status JobRun::RestoreEmptied(Store& store) {
   const PolicyVersion next = std::max<PolicyVersion>(0, state_.version);
   for (uint64_t place = 0; place < state_.next_draw; ++place) {
-    const Draw draw = *DrawAt(state_.plan, place);
+    const Draw draw = *DrawAt(state_, place);
     const GroupKey key{false, draw};
-    if (BatchOf(state_.plan, draw) < next || state_.groups.count(key) > 0) continue;
+    if (BatchOf(state_, draw) < next || state_.groups.count(key) > 0) continue;
     SLUICE_ASSIGN_OR_RETURN(const Group data, store.LoadGroup(row_.view.job, draw));
     summaries_[draw] = SummariseGroup(data);
     GroupState& group = state_.groups[key];
-    group.train_by = BatchOf(state_.plan, draw);
+    group.train_by = BatchOf(state_, draw);
     group.ready = true;
     group.oldest = summaries_[draw].oldest;
     group.samples.resize(static_cast<size_t>(state_.plan.group_size), {.status = SampleStatus::kGone});

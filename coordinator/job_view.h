@@ -26,6 +26,15 @@ struct EvaluationView {
   int64_t samples = 0;  // with a reward
   double mean_tokens = 0;
   std::map<std::string, double> accuracy_by_kind;  // by the prompts' field "kind"
+  // Mean training reward of the steps since the evaluation before it.
+  std::optional<double> train_reward = {};
+};
+
+// A version that was made of an older one.
+struct RollbackView {
+  PolicyVersion version = kNoPolicyVersion, parent = kNoPolicyVersion;
+  std::string reason;
+  absl::Time time;  // of the decision
 };
 
 struct JobEventView {
@@ -58,9 +67,11 @@ struct JobView {
   int64_t max_staleness = 0;                     // versions
   int64_t exact_compared = 0;                    // tokens
   double exact_max_difference = 0;
-  std::string learner;          // that trains it, and has its checkpoints; empty: none yet
-  int32_t rollout_workers = 0;  // that work for it now
-  uint64_t revision = 0;        // rises with each change of this view; from 1
+  std::string learner;                        // that trains it, and has its checkpoints; empty: none yet
+  int32_t rollout_workers = 0;                // that work for it now
+  PolicyVersion promoted = kNoPolicyVersion;  // last
+  std::vector<RollbackView> rollbacks;        // oldest first
+  uint64_t revision = 0;                      // rises with each change of this view; from 1
 };
 
 // Something that is not as it was recorded.

@@ -81,6 +81,68 @@ TEST_F(LedgerCheckTest, FindsNothingWhereAllIsRight) {
   EXPECT_EQ(Check(), std::pair(0, std::string()));
 }
 
+// A rollback that is decided and then done, of a job that is deterministic or not.
+TEST_F(LedgerCheckTest, FindsNothingWrongInARollback) {
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    Expect(tx.CommitBatch("j", {"j", 5, "hash", "src"}, {8}, {5, 5, {}, absl::UnixEpoch()}));
+    row_.view.version = row_.view.step = 5;
+    Expect(tx.DropGroup("j", 9, LedgerColumn::kRolledBack, "version 6 goes back to version 4"));
+    Expect(tx.RecordRollBack("j", {6, 4, row_.next_draw, "kl", absl::UnixEpoch(), false}));
+    return Save(tx);
+  }));
+  EXPECT_EQ(Check(), std::pair(0, std::string()));
+  EXPECT_FALSE(store_->LoadRollbacks("j")->at(0).committed);
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    Expect(tx.CommitBatch("j", {"j", 6, "hash", "src"}, {}, {6, 6, {}, absl::UnixEpoch()}));
+    row_.view.version = row_.view.step = row_.checkpointed = 6;
+    return Save(tx);
+  }));
+  EXPECT_TRUE(store_->LoadRollbacks("j")->at(0).committed);
+  EXPECT_EQ(store_->LoadJobs()->at(0).view.rollbacks.at(0).parent, 4);
+  for (PolicyVersion v = 7; v <= 8; ++v) Step(v);
+  const Draw first = row_.next_draw;
+  EXPECT_EQ(store_->Transact([](StoreTransaction& tx) { return tx.RollBackDraws("j", 0, ""); }).code(),
+            absl::StatusCode::kFailedPrecondition);
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    Expect(tx.CompleteGroup("j", GroupOf(Issue(tx), 8)));
+    Expect(tx.SettleSample("j", {first, 1}, LedgerColumn::kQuarantined, "broken"));
+    Issue(tx);
+    Expect(tx.RollBackDraws("j", first, "version 9 goes back to version 7"));
+    Expect(tx.RecordRollBack("j", {9, 7, row_.next_draw, "kl", absl::UnixEpoch(), false}));
+    return Save(tx);
+  }));
+  EXPECT_EQ((*store_->LoadLedger("j"))[LedgerColumn::kRolledBack], 2 + 4);
+  EXPECT_EQ((*store_->LoadLedger("j"))[LedgerColumn::kQuarantined], 0);
+  Expect(store_->CheckLedger("j"));
+  EXPECT_EQ(Check(), std::pair(0, std::string()));
+  const struct {
+    const char* sql;
+    const char* says;
+  } cases[] = {
+      {"UPDATE rollbacks SET parent = 6 WHERE version = 6", "version 6 goes back to version 6"},
+      {"UPDATE rollbacks SET parent = 5 WHERE version = 9",
+       "version 9 goes back to version 5, behind version 6"},
+      {"UPDATE rollbacks SET first_draw = 13 WHERE version = 6",
+       "draw 11 is from before the rollback of version 6"},
+      {"UPDATE batches SET oldest = 5 WHERE version = 7",
+       "version 7 was trained on samples of version 5; 6 to 6"},
+      {"UPDATE rollbacks SET version = 11 WHERE version = 9",
+       "there is no batch for the rollback of version 11"},
+  };
+  store_.reset();
+  const std::string file = folder_.path() + "/sluice.db";
+  (*Database::Open(file)).reset();  // takes in the log
+  std::filesystem::copy_file(file, file + ".right");
+  for (const auto& c : cases) {
+    std::filesystem::copy_file(file + ".right", file, std::filesystem::copy_options::overwrite_existing);
+    {
+      auto db = *Database::Open(file);
+      Expect(db->Run(c.sql));
+    }
+    EXPECT_THAT(Check().second, HasSubstr(c.says)) << c.sql;
+  }
+}
+
 // What a coordinator may do to its store in any order, with restarts in between.
 TEST_F(LedgerCheckTest, FindsNothingAfterRandomLives) {
   for (uint32_t seed = 1; seed <= 3; ++seed) {

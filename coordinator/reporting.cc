@@ -88,6 +88,7 @@ struct CoordinatorMetrics::Series {
   prometheus::Counter* steps = nullptr;
   prometheus::Counter* compared = nullptr;
   prometheus::Counter* expired = nullptr;
+  prometheus::Counter* rollbacks = nullptr;
   prometheus::Counter *resumed = nullptr, *lost = nullptr;
   std::map<WaitKind, prometheus::Gauge*> stalls;
 };
@@ -169,6 +170,9 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
                           "Tokens of unfinished completions that another attempt went on after.");
   s.lost = MakeCounter(registry, "sluice_tokens_lost_total",
                        "Reported tokens of unfinished completions that were begun anew or given up.");
+  s.rollbacks =
+      MakeCounter(registry, "sluice_rollbacks_total",
+                  "Times that a job went back to an older version because a limit of its guard was broken.");
   s.expired = MakeCounter(registry, "sluice_lease_expired_total", "Leases of workers that ran out.");
   Of("");  // of no job: the families show before the first
 }
@@ -217,6 +221,8 @@ void CoordinatorMetrics::Resumed(int64_t resumed, int64_t lost) {
   series_->resumed->Increment(static_cast<double>(resumed));
   series_->lost->Increment(static_cast<double>(lost));
 }
+
+void CoordinatorMetrics::RollingBack() { series_->rollbacks->Increment(); }
 
 void CoordinatorMetrics::LeaseExpired() { series_->expired->Increment(); }
 

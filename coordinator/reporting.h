@@ -42,6 +42,7 @@ class CoordinatorMetrics {
               PolicyVersion version);
   void Events(int64_t waiting);  // for the coordinator's thread
   void LeaseExpired();
+  void RollingBack();
   // Tokens of completions that another worker went on with, and of those that were begun anew or given up.
   void Resumed(int64_t resumed, int64_t lost);
   // Of all jobs that run: how long the longest stalled wait of a kind has lasted; zero: none is stalled.

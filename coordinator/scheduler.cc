@@ -22,6 +22,9 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
   plan.evaluation_every = evaluation_prompts > 0 ? spec.evaluation.every_steps : 0;
   plan.evaluation_prompts = evaluation_prompts;
   plan.evaluation_samples = spec.evaluation.samples_per_prompt;
+  plan.gate = spec.evaluation.gate;
+  plan.guard = spec.guard;
+  plan.checkpoint = spec.checkpoint;
   plan.max_attempts = spec.timeout.max_attempts;
   plan.generate_timeout = absl::Seconds(spec.timeout.generate_seconds);
   plan.score_timeout = absl::Seconds(spec.timeout.score_seconds);
@@ -155,6 +158,8 @@ void SchedulerStep::End(JobEnd end, const std::string& error) {
   s_.groups.clear();
   s_.batch.clear();
   s_.evaluation.reset();
+  s_.unjudged = s_.promoting = kNoPolicyVersion;
+  s_.rollback.reset();
   s_.end = end;
   s_.error = error;
   Do(SaveState{});
@@ -191,6 +196,11 @@ std::string LearnerActivity(const SchedulerState& s) {
       return absl::StrCat("the learner to redo step ", s.learner.op_version, " of ", s.version);
     case LearnerOp::kCheckpoint:
       return "the learner to make the last checkpoint";
+    case LearnerOp::kRollBack:
+      return absl::StrCat("the learner to go back and make version ", s.learner.op_version);
+    case LearnerOp::kPromote:
+      return absl::StrCat("the learner to make the checkpoint of version ", s.learner.op_version,
+                          ", which is promoted");
   }
   return "";
 }
@@ -224,7 +234,7 @@ std::string WaitingFor(const SchedulerState& s) {
     return s.learner.name.empty() ? "a learner to register"
                                   : absl::StrCat("learner ", s.learner.name, " to register");
   }
-  if (s.version >= 0 && s.version < s.plan.stop_steps + 1) {
+  if (s.version >= 0 && s.version <= s.plan.stop_steps + 1) {
     if (!AnyAlive(s.rollout)) return "a rollout worker to register";
     if (!AnyAlive(s.reward)) return "a reward worker to register";
   }

@@ -15,6 +15,13 @@
 // of the lowest draw that is not complete, never a newer one, so a retry always finds a worker that may load
 // what it needs. An evaluation of version v waits for the draws of older versions and holds back the step
 // past v.
+//
+// A rollback (scheduler_guard.cc) goes back to the checkpoint of an older version, `parent`, and makes the
+// next version of it. What was not trained on by then is settled, nothing begins until that version is there,
+// and what is sampled later is sampled at it or newer ones: nothing crosses the fork. In a deterministic job
+// the draws up to the last that could have been issued are rolled back, so that where the fork is does not
+// depend on who was fast; the batch of version fork.version + 1 + k is then the draws from fork.first_draw +
+// k x groups_per_step on.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +64,9 @@ struct JobPlan {
   int64_t max_filtered_groups = 0;  // that tie, for each step; 0: no limit
   int64_t evaluation_every = 0;     // steps; 0: never
   int64_t evaluation_prompts = 0, evaluation_samples = 1;
+  GateSpec gate;
+  GuardSpec guard;
+  CheckpointSpec checkpoint;
   int32_t max_attempts = 3;
   absl::Duration generate_timeout = absl::Seconds(300), score_timeout = absl::Seconds(60);
   absl::Duration load_timeout = absl::Seconds(300);
@@ -69,14 +79,8 @@ struct JobPlan {
 };
 JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts);
 
-// Of deterministic jobs: the batch that a draw belongs to, which is trained on at this version, and the
-// version that it is sampled at.
-PolicyVersion BatchOf(const JobPlan& plan, Draw draw);
-PolicyVersion SampledAt(const JobPlan& plan, Draw draw);
-// The draw that is issued in this place, from 0; nullopt: all have been.
-std::optional<Draw> DrawAt(const JobPlan& plan, uint64_t place);
 // Makes the plan that of a replay: a deterministic job whose draws, batches and versions are the recorded
-// ones, without evaluations.
+// ones, without evaluations and what else a job decides by itself.
 void FollowRecord(JobPlan& plan, std::shared_ptr<const ReplaySchedule> record);
 
 enum class SampleStatus { kPending, kGenerating, kGenerated, kScoring, kScored, kGone };
@@ -131,7 +135,17 @@ struct WorkerState {
   absl::Duration backoff;
 };
 
-enum class LearnerOp { kOpen, kSupervise, kPublishFirst, kAddGroups, kStep, kRedo, kCheckpoint };
+enum class LearnerOp {
+  kOpen,
+  kSupervise,
+  kPublishFirst,
+  kAddGroups,
+  kStep,
+  kRedo,
+  kCheckpoint,
+  kRollBack,
+  kPromote
+};
 
 struct LearnerState {
   std::string name, incarnation;
@@ -160,6 +174,26 @@ struct BarredDraws {
 struct EvaluationRun {
   PolicyVersion version = kNoPolicyVersion;
   int64_t started = 0, done = 0;  // prompts
+};
+
+// The score of an evaluation, and the mean training reward of the steps since the one before it.
+struct HeldOutScore {
+  PolicyVersion version = kNoPolicyVersion;
+  double score = 0;
+  std::optional<double> train_reward = {};
+};
+
+// What the guard knows of the versions that the last one was made of.
+struct GuardState {
+  std::map<std::string, int64_t> broken;  // limit -> steps in a row
+  std::vector<HeldOutScore> held_out;     // oldest first
+};
+
+// A version that is made of an older one. Draws go on at first_draw.
+struct Fork {
+  PolicyVersion version = 0, parent = kNoPolicyVersion;
+  Draw first_draw = 0;
+  std::string reason = {};
 };
 
 enum class JobEnd { kNone, kSucceeded, kFailed, kCancelled };
@@ -196,7 +230,24 @@ struct SchedulerState {
   std::map<std::string, WorkerState> rollout, reward;
   LearnerState learner;
   std::optional<EvaluationRun> evaluation;
+  PolicyVersion unjudged = kNoPolicyVersion;  // evaluated; its score is to come
+
+  GuardState guard;
+  Fork fork;                                   // the last rollback that is committed; version 0: none
+  std::optional<Fork> rollback;                // recorded, to be committed as version + 1
+  int64_t rollbacks = 0;                       // recorded ones
+  PolicyVersion promoted = kNoPolicyVersion;   // last
+  PolicyVersion promoting = kNoPolicyVersion;  // its checkpoint is to be made and kept
 };
+
+// Of deterministic jobs: the batch that a draw belongs to, which is trained on at this version, and the
+// version that it is sampled at. The batch of a draw from before the last rollback is one before it.
+PolicyVersion BatchOf(const SchedulerState& state, Draw draw);
+PolicyVersion SampledAt(const SchedulerState& state, Draw draw);
+// The draw that is issued in this place, from 0; nullopt: all have been.
+std::optional<Draw> DrawAt(const SchedulerState& state, uint64_t place);
+// The first draw of the batch that is trained on at `version`.
+Draw FirstDrawOf(const SchedulerState& state, PolicyVersion version);
 
 // --- Events ---
 struct TickEvent {};
@@ -254,6 +305,10 @@ struct LearnerDone {
   PolicyRef policy;           // of kPublishFirst, kStep, kRedo
   std::string expected_hash;  // in the store for the version it reports; empty: none
   bool checkpointed = false;
+  std::map<std::string, double> metrics = {};  // of kStep
+};
+struct EvaluationScored {  // answers FinishEvaluation, with the same writes
+  HeldOutScore score;
 };
 struct PauseEvent {};
 struct ResumeEvent {};
@@ -264,7 +319,8 @@ struct StandDownEvent {};
 struct Event {
   absl::Time now;
   std::variant<TickEvent, RolloutUp, RewardUp, LearnerUp, WorkerDown, PolicyLoaded, SampleArrived,
-               GenerateEnded, ScoreEnded, LearnerDone, PauseEvent, ResumeEvent, CancelEvent, StandDownEvent>
+               GenerateEnded, ScoreEnded, LearnerDone, EvaluationScored, PauseEvent, ResumeEvent, CancelEvent,
+               StandDownEvent>
       body;
 };
 
@@ -295,6 +351,20 @@ struct CommitVersion {
   PolicyRef policy;
   std::vector<Draw> draws;
   bool checkpointed = false;
+};
+struct RecordRollBack {
+  Fork fork;
+};
+struct CommitRollBack {
+  PolicyRef policy;
+  Fork fork;
+};
+struct RollBackDraws {  // all samples of these and later draws, whatever became of them
+  Draw first = 0;
+  std::string reason;
+};
+struct PromoteVersion {
+  PolicyVersion version = 0;
 };
 struct RecordWarmStep {
   int64_t steps = 0;
@@ -342,11 +412,13 @@ struct StartLearner {
   LearnerOp op = LearnerOp::kOpen;
   int64_t number = 0;  // supervised step, or version
   std::vector<Draw> draws;
+  PolicyVersion parent = kNoPolicyVersion;  // of kRollBack
 };
 
 using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
-                            RecordWarmStep, FinishEvaluation, SaveState, Note, TakeRecorded, StartGenerate,
-                            CancelGenerate, StartScore, StartLoad, StartLearner>;
+                            RecordRollBack, CommitRollBack, RollBackDraws, PromoteVersion, RecordWarmStep,
+                            FinishEvaluation, SaveState, Note, TakeRecorded, StartGenerate, CancelGenerate,
+                            StartScore, StartLoad, StartLearner>;
 
 // Takes in one event and decides all that can be decided now.
 std::vector<Action> Step(SchedulerState& state, const Event& event);

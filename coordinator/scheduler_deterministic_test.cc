@@ -43,8 +43,17 @@ TEST_F(DeterministicSchedulerTest, DrawsHaveTheirBatchAndTheirVersion) {
                                          {2, 6, 3, 1},
                                          {2, 21, 10, 8}}) {
     plan.max_versions = row.bound;
-    EXPECT_EQ(BatchOf(plan, row.draw), row.batch) << row.draw;
-    EXPECT_EQ(SampledAt(plan, row.draw), row.version) << row.draw;
+    SchedulerState state;
+    state.plan = plan;
+    EXPECT_EQ(BatchOf(state, row.draw), row.batch) << row.draw;
+    EXPECT_EQ(SampledAt(state, row.draw), row.version) << row.draw;
+    EXPECT_LE(FirstDrawOf(state, row.batch), row.draw);
+    EXPECT_GT(FirstDrawOf(state, row.batch + 1), row.draw);
+    // Behind a rollback the same begins anew.
+    state.fork = {.version = 7, .parent = 4, .first_draw = 100};
+    EXPECT_EQ(BatchOf(state, row.draw + 100), row.batch + 7) << row.draw;
+    EXPECT_EQ(SampledAt(state, row.draw + 100), row.version + 7) << row.draw;
+    EXPECT_LE(FirstDrawOf(state, row.batch + 7), row.draw + 100);
   }
 }
 

@@ -10,20 +10,27 @@
 
 namespace sluice {
 
-PolicyVersion BatchOf(const JobPlan& plan, Draw draw) {
-  if (plan.replay) return plan.replay->Of(draw).batch;
-  return static_cast<PolicyVersion>(draw) / plan.groups_per_step;
+PolicyVersion BatchOf(const SchedulerState& s, Draw draw) {
+  if (s.plan.replay) return s.plan.replay->Of(draw).batch;
+  if (draw < s.fork.first_draw) return s.fork.version - 1;
+  return s.fork.version + static_cast<PolicyVersion>(draw - s.fork.first_draw) / s.plan.groups_per_step;
 }
 
-PolicyVersion SampledAt(const JobPlan& plan, Draw draw) {
-  if (plan.replay) return plan.replay->Of(draw).sampled_at;
-  return std::max<PolicyVersion>(0, BatchOf(plan, draw) - plan.max_versions);
+PolicyVersion SampledAt(const SchedulerState& s, Draw draw) {
+  if (s.plan.replay) return s.plan.replay->Of(draw).sampled_at;
+  return std::max(s.fork.version, BatchOf(s, draw) - s.plan.max_versions);
 }
 
-std::optional<Draw> DrawAt(const JobPlan& plan, uint64_t place) {
-  if (plan.replay)
-    return place < plan.replay->size() ? std::optional(plan.replay->At(place).draw) : std::nullopt;
-  return BatchOf(plan, place) < plan.stop_steps ? std::optional(place) : std::nullopt;
+Draw FirstDrawOf(const SchedulerState& s, PolicyVersion version) {
+  const PolicyVersion since = std::max<PolicyVersion>(0, version - s.fork.version);
+  return s.fork.first_draw + static_cast<Draw>(since * s.plan.groups_per_step);
+}
+
+std::optional<Draw> DrawAt(const SchedulerState& s, uint64_t place) {
+  if (s.plan.replay)
+    return place < s.plan.replay->size() ? std::optional(s.plan.replay->At(place).draw) : std::nullopt;
+  const bool known = place < s.fork.first_draw || BatchOf(s, place) < s.plan.stop_steps;
+  return known ? std::optional(place) : std::nullopt;
 }
 
 void AddManifest(SchedulerState& state, PolicyVersion version, const std::string& hash) {
@@ -35,7 +42,7 @@ void AddManifest(SchedulerState& state, PolicyVersion version, const std::string
 
 VersionRange AllowedVersions(const SchedulerState& s, const GroupKey& key) {
   if (key.evaluation) return {s.evaluation->version, s.evaluation->version};
-  if (s.plan.deterministic) return {SampledAt(s.plan, key.draw), SampledAt(s.plan, key.draw)};
+  if (s.plan.deterministic) return {SampledAt(s, key.draw), SampledAt(s, key.draw)};
   return {s.groups.at(key).train_by - s.plan.max_versions, s.version};
 }
 
@@ -86,7 +93,7 @@ bool SchedulerStep::StartAttempt(const GroupKey& key, const VersionRange& versio
 }
 
 void SchedulerStep::Dispatch() {
-  if (!s_.paused && s_.version >= 0) {
+  if (!s_.paused && !s_.rollback && s_.version >= 0) {
     DispatchPending();
     if (s_.admit) DispatchNew();
   }
@@ -142,7 +149,8 @@ void SchedulerStep::DispatchNewGroups() {
     if (outstanding >= s_.plan.groups_per_step * (s_.plan.stop_steps - s_.version)) return;
     // The oldest version at which a new group still finds a place in a batch in time:
     // outstanding < groups_per_step * (w + max_versions - v + 1).
-    const PolicyVersion oldest = outstanding / s_.plan.groups_per_step + s_.version - s_.plan.max_versions;
+    const PolicyVersion oldest =
+        std::max(s_.fork.version, outstanding / s_.plan.groups_per_step + s_.version - s_.plan.max_versions);
     if (oldest > s_.version) return;
     const std::string name = PickRollout({oldest, s_.version});
     if (name.empty() || !PassOverBarred()) return;
@@ -153,11 +161,11 @@ void SchedulerStep::DispatchNewGroups() {
 // Of a deterministic job. While an evaluation is due or runs, only draws of older versions.
 void SchedulerStep::DispatchFixedDraws() {
   const PolicyVersion newest = evaluating() ? s_.version - 1 : s_.version;
-  while (const std::optional<Draw> draw = DrawAt(s_.plan, s_.next_draw)) {
-    const PolicyVersion version = SampledAt(s_.plan, *draw);
+  while (const std::optional<Draw> draw = DrawAt(s_, s_.next_draw)) {
+    const PolicyVersion version = SampledAt(s_, *draw);
     const bool taken = s_.plan.replay && s_.plan.replay->Of(*draw).taken;
     if (version > newest || (!taken && PickRollout({version, version}).empty())) return;
-    Issue(BatchOf(s_.plan, *draw), {version, version});
+    Issue(BatchOf(s_, *draw), {version, version});
   }
 }
 
@@ -189,7 +197,7 @@ void SchedulerStep::DispatchScores() {
 
 void SchedulerStep::FindCompleteBelow() {
   for (; s_.complete_below < s_.next_draw; ++s_.complete_below) {
-    const auto group = s_.groups.find(GroupKey{false, *DrawAt(s_.plan, s_.complete_below)});
+    const auto group = s_.groups.find(GroupKey{false, *DrawAt(s_, s_.complete_below)});
     if (group != s_.groups.end() && !group->second.ready) return;
   }
 }
@@ -198,7 +206,7 @@ void SchedulerStep::FindCompleteBelow() {
 PolicyVersion SchedulerStep::WantedVersion() const {
   if (!s_.plan.deterministic) return s_.version;
   PolicyVersion wanted = std::numeric_limits<PolicyVersion>::max();
-  if (const auto draw = DrawAt(s_.plan, s_.complete_below)) wanted = SampledAt(s_.plan, *draw);
+  if (const auto draw = DrawAt(s_, s_.complete_below)) wanted = SampledAt(s_, *draw);
   if (evaluating()) wanted = std::min(wanted, s_.version);
   return wanted <= s_.version ? wanted : kNoPolicyVersion;
 }

@@ -9,12 +9,14 @@ namespace sluice {
 
 bool SchedulerStep::evaluation_due() const {
   if (s_.plan.evaluation_every <= 0 || s_.version < 0 || s_.evaluated_step >= s_.version) return false;
-  return s_.version % s_.plan.evaluation_every == 0 || s_.version == s_.plan.stop_steps;
+  if (s_.rollback) return false;  // nobody goes on from this version
+  return s_.version % s_.plan.evaluation_every == 0 || s_.version >= s_.plan.stop_steps;
 }
 
 void SchedulerStep::DriveEvaluation() {
   if (s_.evaluation && s_.evaluation->done >= s_.plan.evaluation_prompts) {
     s_.evaluated_step = s_.evaluation->version;
+    if (s_.plan.gate.on || s_.plan.guard.held_out_drop) s_.unjudged = s_.evaluation->version;
     Do(FinishEvaluation{s_.evaluation->version});
     s_.evaluation.reset();
   }
@@ -44,13 +46,21 @@ void SchedulerStep::DriveLearner() {
     if (learner.warm_steps < s_.plan.warm_start_steps) return Call(LearnerOp::kSupervise, learner.warm_steps);
     return Call(LearnerOp::kPublishFirst, 0);
   }
-  if (learner.version < s_.version) return Call(LearnerOp::kRedo, learner.version + 1);
+  if (s_.rollback) return CallRollBack(*s_.rollback);
+  if (learner.version < s_.version) return Redo();
+  if (s_.promoting != kNoPolicyVersion) return Call(LearnerOp::kPromote, s_.promoting);
   DriveTraining();
 }
 
 void SchedulerStep::MakeDurable() {
   if (s_.learner.version == s_.version && s_.checkpointed < s_.version)
     Call(LearnerOp::kCheckpoint, s_.version);
+}
+
+// What is behind a rollback is not made again, but the rollback is.
+void SchedulerStep::Redo() {
+  if (s_.learner.version < s_.fork.version) return CallRollBack(s_.fork);
+  Call(LearnerOp::kRedo, s_.learner.version + 1);
 }
 
 void SchedulerStep::DriveTraining() {
@@ -145,7 +155,7 @@ void SchedulerStep::CloseBatch() {
 
 void SchedulerStep::CloseFixedBatch() {
   if (s_.plan.replay) return CloseReplayedBatch();
-  const auto size = static_cast<Draw>(s_.plan.groups_per_step), first = static_cast<Draw>(s_.version) * size;
+  const auto size = static_cast<Draw>(s_.plan.groups_per_step), first = FirstDrawOf(s_, s_.version);
   if (s_.complete_below < first + size) return;
   for (Draw draw = first; draw < first + size; ++draw) s_.batch.push_back(draw);
   Do(RecordBatch{s_.version + 1, s_.batch});
@@ -155,12 +165,16 @@ void SchedulerStep::Commit(const PolicyRef& policy, bool checkpointed) {
   Do(CommitVersion{policy, s_.batch, checkpointed});
   for (Draw draw : s_.batch) s_.groups.erase(GroupKey{false, draw});
   s_.batch.clear();
+  Advanced(policy);
+  if (checkpointed) s_.checkpointed = policy.version;
+}
+
+void SchedulerStep::Advanced(const PolicyRef& policy) {
   s_.drops_since_step = s_.filtered_since_step = 0;
   s_.learner.added.clear();
   s_.version = policy.version;
   s_.policy = policy;
   AddManifest(s_, policy.version, policy.manifest_hash);
-  if (checkpointed) s_.checkpointed = policy.version;
 }
 
 void SchedulerStep::On(const LearnerDone& e) {
@@ -195,7 +209,8 @@ void SchedulerStep::On(const LearnerDone& e) {
       return;
     case LearnerOp::kStep:
       learner.version = e.policy.version;
-      return Commit(e.policy, e.checkpointed);
+      Commit(e.policy, e.checkpointed);
+      return JudgeStep(e.policy.version, e.metrics);
     case LearnerOp::kRedo:
       learner.version = e.policy.version;
       if (learner.version == s_.version) s_.policy = e.policy;
@@ -204,13 +219,19 @@ void SchedulerStep::On(const LearnerDone& e) {
     case LearnerOp::kCheckpoint:
       s_.checkpointed = s_.version;
       return;
+    case LearnerOp::kRollBack:
+      learner.version = e.policy.version;
+      return RolledBack(e.policy);
+    case LearnerOp::kPromote:
+      s_.promoted = s_.checkpointed = std::exchange(s_.promoting, kNoPolicyVersion);
+      return Do(PromoteVersion{s_.promoted});
   }
 }
 
 void SchedulerStep::LearnerOpened(const LearnerDone& e) {
   LearnerState& learner = s_.learner;
-  const bool one_ahead =
-      e.state.version == s_.version + 1 && (!s_.batch.empty() || s_.version == kNoPolicyVersion);
+  const bool one_ahead = e.state.version == s_.version + 1 &&
+                         (!s_.batch.empty() || s_.rollback || s_.version == kNoPolicyVersion);
   if (e.state.version > s_.version && !one_ahead) {
     return End(JobEnd::kFailed,
                absl::StrCat("the learner has version ", e.state.version, " of this job, the store has ",
@@ -229,7 +250,7 @@ void SchedulerStep::LearnerOpened(const LearnerDone& e) {
   learner.version = one_ahead ? s_.version : e.state.version;
   if (e.state.version == s_.version && s_.version != kNoPolicyVersion) s_.policy = e.state.policy;
   if (!e.state.policy.source.empty()) s_.policy.source = e.state.policy.source;  // it may have moved
-  if (learner.version < s_.version) {
+  if (learner.version < s_.version && !s_.rollback) {
     Do(Note{absl::StrCat("the learner resumed at version ", learner.version, "; steps up to ", s_.version,
                          " are redone")});
   }
@@ -248,6 +269,8 @@ void SchedulerStep::LearnerFailed(const LearnerDone& e) {
   }
   learner.open = false;
   learner.added.clear();
+  const bool no_way_back = absl::IsNotFound(e.status) || absl::IsDataLoss(e.status);
+  if (learner.op == LearnerOp::kRollBack && no_way_back) return PauseByGuard(message);
   if (absl::IsUnavailable(e.status) || absl::IsCancelled(e.status)) return;
   const bool final_answer = absl::IsInvalidArgument(e.status) || absl::IsDataLoss(e.status) ||
                             absl::IsUnimplemented(e.status) ||
@@ -256,7 +279,7 @@ void SchedulerStep::LearnerFailed(const LearnerDone& e) {
 }
 
 void SchedulerStep::MaybeSucceed() {
-  if (s_.paused || s_.version < s_.plan.stop_steps || s_.evaluation || evaluation_due()) return;
+  if (s_.paused || s_.version < s_.plan.stop_steps || s_.rollback || evaluating()) return;
   if (s_.checkpointed < s_.version || s_.learner.busy) return;
   End(JobEnd::kSucceeded, "");
 }

@@ -17,7 +17,22 @@ JobPlan SmallPlan(bool deterministic, int64_t bound) {
   plan.generate_timeout = absl::Seconds(20);
   plan.score_timeout = absl::Seconds(10);
   plan.load_timeout = absl::Seconds(20);
+  plan.checkpoint.every_steps = 3;
   return plan;
+}
+
+// Limits that are broken now and then.
+void GuardAtRandom(std::mt19937_64& random, JobPlan& plan) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
+  plan.stop_steps = 12;
+  plan.checkpoint.every_steps = 1 + below(4);
+  plan.guard.max_kl = 50 + below(50);
+  plan.guard.steps = 1 + below(2);
+  plan.guard.max_rollbacks = 1 + below(4);
+  if (below(5) == 0) plan.guard.action = GuardAction::kPause;
+  plan.gate.on = plan.evaluation_every > 0 && below(2) == 0;
+  plan.gate.max_drop = below(8);
+  if (plan.evaluation_every > 0 && below(2) == 0) plan.guard.held_out_drop = below(6);
 }
 
 // The plan and the faults that a seed stands for.
@@ -41,6 +56,7 @@ Case CaseOf(uint64_t seed) {
   if (below(4) == 0) out.plan.filter_ties = !out.plan.deterministic;
   if (out.plan.filter_ties) out.plan.max_filtered_groups = below(3);
   if (below(4) == 0) out.plan.groups_per_worker = 1;
+  if (below(2) == 0) GuardAtRandom(random, out.plan);
   out.faults = {.kill = below(8),
                 .coordinator_restart = below(4),
                 .lose = below(10),
@@ -75,6 +91,35 @@ void PlaySeed(uint64_t seed) {
   EXPECT_TRUE(c.plan.drop_on_deadline || world.store().ledger()[LedgerColumn::kDroppedStale] == 0);
   if (!c.plan.deterministic || cancelled) return;
   EXPECT_EQ(world.weights(), UndisturbedWeights(c.plan));
+}
+
+// A rollback in every second or third version, at any place; the same wherever the coordinator restarts.
+TEST(SchedulerProperty, RollsBackTheSameWhereverTheCoordinatorRestarts) {
+  for (int64_t bound = 0; bound <= 3; ++bound) {
+    JobPlan plan = SmallPlan(true, bound);
+    plan.evaluation_every = 2;
+    plan.evaluation_prompts = 2;
+    plan.stop_steps = 9;
+    plan.guard.max_kl = 60;
+    plan.guard.steps = 1;
+    plan.guard.max_rollbacks = 4;
+    plan.guard.held_out_drop = 2;
+    plan.gate.on = bound % 2 == 0;
+    plan.gate.max_drop = 3;
+    SimulatedWorld undisturbed(plan, 1);
+    EXPECT_LT(undisturbed.PlayOut(1000), 1000);
+    EXPECT_GE(undisturbed.store().forks().size(), 1u) << "bound " << bound;
+    for (int events = 0; events < 400 && !HasFailure(); ++events) {
+      SCOPED_TRACE(absl::StrCat("bound ", bound, ", after event ", events));
+      SimulatedWorld world(plan, 7);
+      for (int i = 0; i < events; ++i) world.Play({});
+      world.RestartCoordinator();
+      EXPECT_LT(world.PlayOut(600), 600) << WaitingFor(world.state());
+      EXPECT_EQ(world.weights(), undisturbed.weights());
+      EXPECT_EQ(world.store().promoted(), undisturbed.store().promoted());
+      EXPECT_EQ(world.store().ledger().columns, undisturbed.store().ledger().columns);
+    }
+  }
 }
 
 TEST(SchedulerProperty, HoldsForRandomOrdersAndEndsWhenTheFaultsDo) {

@@ -10,6 +10,8 @@ void FollowRecord(JobPlan& plan, std::shared_ptr<const ReplaySchedule> record) {
   plan.deterministic = true;
   plan.drop_on_deadline = plan.filter_ties = false;
   plan.evaluation_every = plan.evaluation_prompts = 0;
+  plan.guard = {};
+  plan.gate = {};
   plan.stop_steps = record->steps();
   plan.replay = std::move(record);
 }

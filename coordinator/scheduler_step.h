@@ -3,11 +3,13 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "coordinator/scheduler.h"
+#include "coordinator/scheduler_guard.h"
 
 namespace sluice {
 
@@ -25,6 +27,7 @@ class SchedulerStep {
   void On(const GenerateEnded& e);
   void On(const ScoreEnded& e);
   void On(const LearnerDone& e);
+  void On(const EvaluationScored& e);
   void On(const PauseEvent&);
   void On(const ResumeEvent&);
   void On(const CancelEvent&);
@@ -35,7 +38,11 @@ class SchedulerStep {
  private:
   bool ended() const { return s_.end != JobEnd::kNone; }
   bool evaluation_due() const;
-  bool evaluating() const { return s_.evaluation.has_value() || evaluation_due(); }
+  // Also what an evaluation decides: nothing steps past it before.
+  bool evaluating() const {
+    return s_.evaluation || evaluation_due() || s_.unjudged != kNoPolicyVersion ||
+           s_.promoting != kNoPolicyVersion;
+  }
   void Do(Action action) { actions_.push_back(std::move(action)); }
 
   // Groups and samples (scheduler_groups.cc), and who makes and judges them (scheduler_dispatch.cc).
@@ -88,8 +95,19 @@ class SchedulerStep {
   void Call(LearnerOp op, int64_t number, std::vector<Draw> draws = {});
   void LearnerFailed(const LearnerDone& e);
   void LearnerOpened(const LearnerDone& e);
+  void Redo();
   void Commit(const PolicyRef& policy, bool checkpointed);
+  void Advanced(const PolicyRef& policy);
   void DriveEvaluation();
+  // What follows from the job's signals (scheduler_guard.cc).
+  void JudgeStep(PolicyVersion version, const std::map<std::string, double>& metrics);
+  void Breached(const Breach& breach);
+  void PauseByGuard(const std::string& why);
+  void BeginRollBack(const Breach& breach);
+  void RollBackGroups(const std::string& reason);
+  void RollBackFixedDraws(const std::string& reason);
+  void CallRollBack(const Fork& fork);
+  void RolledBack(const PolicyRef& policy);
   void MaybeSucceed();
   void End(JobEnd end, const std::string& error);
   static void Backoff(absl::Time now, absl::Time& not_before, absl::Duration& backoff);

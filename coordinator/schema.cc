@@ -101,6 +101,9 @@ CREATE INDEX attempts_under_way ON attempts (job) WHERE ended IS NULL;
 // groups.newest: the newest version, as groups.oldest is the oldest; NULL also where completed under
 // version 2. replay_steps: how the steps of a replay compare with those recorded.
 // jobs.learner: the name of the learner that has the job's checkpoints; empty: none yet, or not recorded.
+// jobs.promoted: the version that was promoted last; -1: none.
+// rollbacks: versions whose weights are those of `parent`. first_draw: the first that was not issued before.
+// Whether it is committed is in batches.
 constexpr char kThird[] = R"sql(
 ALTER TABLE jobs ADD COLUMN learner TEXT NOT NULL DEFAULT '';
 
@@ -116,6 +119,10 @@ INSERT INTO quarantine (job, draw, idx, prompt_uid, reason, attempts)
 ALTER TABLE groups ADD COLUMN newest INTEGER;
 CREATE TABLE replay_steps (job TEXT NOT NULL, version INTEGER NOT NULL, comparison TEXT NOT NULL,
   PRIMARY KEY (job, version)) WITHOUT ROWID;
+
+ALTER TABLE jobs ADD COLUMN promoted INTEGER NOT NULL DEFAULT -1;
+CREATE TABLE rollbacks (job TEXT NOT NULL, version INTEGER NOT NULL, parent INTEGER NOT NULL,
+  first_draw INTEGER NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (job, version)) WITHOUT ROWID;
 )sql";
 
 constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}};

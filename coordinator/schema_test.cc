@@ -112,6 +112,8 @@ TEST_F(SchemaTest, UpgradesAVersion1DirectoryWithAllThatIsInIt) {
   const std::vector<JobRow> jobs = *(*store)->LoadJobs();
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(jobs[0].next_draw, 3u);
+  EXPECT_EQ(jobs[0].view.promoted, kNoPolicyVersion);
+  EXPECT_TRUE((*store)->LoadRollbacks("j")->empty());
   EXPECT_EQ(jobs[0].view.events.at(0).text, "begun");
   store->reset();
   auto db = OpenDatabase();

@@ -1,5 +1,6 @@
 #include "coordinator/spec_json.h"
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -24,6 +25,10 @@ class Writer {
       out[key] = value;
     }
   }
+  template <typename T>
+  void operator()(const char* key, const std::optional<T>& value) {
+    if (value) (*this)(key, *value);
+  }
   template <typename T, typename F>
   void Object(const char* key, const T& value, F visit) {
     Writer inner;
@@ -44,6 +49,10 @@ class Reader {
     } else {
       value = in.at(key).template get<T>();
     }
+  }
+  template <typename T>
+  void operator()(const char* key, std::optional<T>& value) {
+    if (in.contains(key)) (*this)(key, value.emplace());
   }
   template <typename T, typename F>
   void Object(const char* key, T& value, F visit) {
@@ -115,6 +124,22 @@ void VisitStages(Io& io, T& spec) {
     v("every_steps", e.every_steps);
     v("samples_per_prompt", e.samples_per_prompt);
     v("max_prompts", e.max_prompts);
+    v("measure", e.measure);
+    v.Object("gate", e.gate, [](auto& io_gate, auto& g) {
+      io_gate("on", g.on);
+      io_gate("min_score", g.min_score);
+      io_gate("max_drop", g.max_drop);
+    });
+  });
+  io.Object("guard", spec.guard, [](auto& v, auto& g) {
+    v("max_kl", g.max_kl);
+    v("min_entropy", g.min_entropy);
+    v("max_entropy", g.max_entropy);
+    v("max_skipped_nonfinite", g.max_skipped_nonfinite);
+    v("held_out_drop", g.held_out_drop);
+    v("steps", g.steps);
+    v("action", g.action);
+    v("max_rollbacks", g.max_rollbacks);
   });
   io.Object("checkpoint", spec.checkpoint, [](auto& v, auto& c) {
     v("every_steps", c.every_steps);

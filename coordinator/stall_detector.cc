@@ -68,6 +68,10 @@ class WaitFinder {
         return absl::StrCat("step ", learner.op_version, " again");
       case LearnerOp::kCheckpoint:
         return "the last checkpoint";
+      case LearnerOp::kRollBack:
+        return absl::StrCat("version ", learner.op_version, " to be made of an older one");
+      case LearnerOp::kPromote:
+        return absl::StrCat("the checkpoint of version ", learner.op_version, ", which is promoted");
     }
     return "";
   }
@@ -100,7 +104,7 @@ class WaitFinder {
       const PolicyVersion step = s_.version + 1 + position / std::max<int64_t>(1, s_.plan.groups_per_step);
       if (!key.evaluation) ++position;
       const GroupState& group = s_.groups.at(key);
-      if (!group.ready) FindGroup(key, group, s_.plan.deterministic ? BatchOf(s_.plan, key.draw) + 1 : step);
+      if (!group.ready) FindGroup(key, group, s_.plan.deterministic ? BatchOf(s_, key.draw) + 1 : step);
     }
   }
 

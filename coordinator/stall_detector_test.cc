@@ -106,7 +106,9 @@ TEST(WaitsOfTest, NamesWhatTheLearnerDoes) {
                {LearnerOp::kAddGroups, 40, "the groups of step 40 to be taken"},
                {LearnerOp::kStep, 40, "step 40"},
                {LearnerOp::kRedo, 38, "step 38 again"},
-               {LearnerOp::kCheckpoint, 39, "the last checkpoint"}};
+               {LearnerOp::kCheckpoint, 39, "the last checkpoint"},
+               {LearnerOp::kRollBack, 41, "version 41 to be made of an older one"},
+               {LearnerOp::kPromote, 39, "the checkpoint of version 39, which is promoted"}};
   for (const auto& c : cases) {
     SchedulerState state = Running();
     state.learner.busy = 1;

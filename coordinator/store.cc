@@ -50,13 +50,15 @@ absl::Status ReadJob(const SqlRow& row, JobRow& out) {
   view.exact_compared = row.Int(17);
   view.exact_max_difference = row.Real(18);
   view.learner = row.Text(19);
+  view.promoted = row.Int(20);
   return absl::OkStatus();
 }
 
 constexpr char kJobColumns[] =
     "job, spec, files_hash, state, paused, error, step, version, warm_start_step, next_draw, manifest_hash, "
     "source, "
-    "checkpointed, last_step, created, ended, max_staleness, exact_compared, exact_max_difference, learner";
+    "checkpointed, last_step, created, ended, max_staleness, exact_compared, exact_max_difference, learner, "
+    "promoted";
 
 }  // namespace
 
@@ -256,7 +258,28 @@ absl::Status Store::LoadView(JobRow& row) {
                  {view.job}, [&](const SqlRow& r) {
                    view.events.push_back({absl::FromUnixMicros(r.Int(0)), r.Text(1)});
                  }));
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<StoredRollback> rollbacks, ReadRollbacks(view.job));
+  for (const StoredRollback& r : rollbacks) {
+    if (r.committed) view.rollbacks.push_back({r.version, r.parent, r.reason, r.time});
+  }
   return bad;
+}
+
+absl::StatusOr<std::vector<StoredRollback>> Store::LoadRollbacks(const JobId& job) {
+  absl::MutexLock lock(&mu_);
+  return ReadRollbacks(job);
+}
+
+absl::StatusOr<std::vector<StoredRollback>> Store::ReadRollbacks(const JobId& job) {
+  std::vector<StoredRollback> out;
+  SLUICE_RETURN_IF_ERROR(db_->Query(
+      "SELECT r.version, r.parent, r.first_draw, r.reason, r.time, b.committed FROM rollbacks r "
+      "JOIN batches b ON b.job = r.job AND b.version = r.version WHERE r.job = ? ORDER BY r.version",
+      {job}, [&](const SqlRow& row) {
+        out.push_back({row.Int(0), row.Int(1), static_cast<Draw>(row.Int(2)), row.Text(3),
+                       absl::FromUnixMicros(row.Int(4)), row.Int(5) != 0});
+      }));
+  return out;
 }
 
 absl::StatusOr<Ledger> Store::LoadLedger(const JobId& job) {
@@ -299,9 +322,10 @@ absl::StatusOr<std::optional<StoredBatch>> Store::LoadBatch(const JobId& job, Po
   absl::MutexLock lock(&mu_);
   std::optional<StoredBatch> batch;
   SLUICE_RETURN_IF_ERROR(db_->Query(
-      "SELECT committed, manifest_hash FROM batches WHERE job = ? AND version = ?", {job, version},
+      "SELECT committed, manifest_hash, metrics FROM batches WHERE job = ? AND version = ?", {job, version},
       [&](const SqlRow& row) {
         batch = StoredBatch{.version = version, .committed = row.Int(0) != 0, .manifest_hash = row.Text(1)};
+        if (auto record = StepRecordFromJson(row.Text(2)); record.ok()) batch->metrics = record->metrics;
       }));
   if (!batch) return batch;
   SLUICE_RETURN_IF_ERROR(

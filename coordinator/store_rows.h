@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,15 @@ struct StoredBatch {
   std::vector<Draw> draws;
   bool committed = false;
   std::string manifest_hash;
+  std::map<std::string, double> metrics = {};  // of its step; empty: it is not committed, or has none
+};
+
+struct StoredRollback {
+  PolicyVersion version = 0, parent = 0;
+  Draw first_draw = 0;  // that was not issued before it
+  std::string reason;
+  absl::Time time;
+  bool committed = false;
 };
 
 // The oldest and the newest version that samples with a reward were sampled at; kNoPolicyVersion: there are

@@ -71,8 +71,8 @@ absl::Status StoreTransaction::InsertJob(const JobRow& row, const std::string& r
       db_.Run("INSERT INTO jobs (job, spec, files_hash, state, paused, error, step, version, "
               "warm_start_step, next_draw, "
               "manifest_hash, source, checkpointed, last_step, created, max_staleness, exact_compared, "
-              "exact_max_difference) "
-              "VALUES (?, ?, ?, ?, 0, '', 0, -1, 0, 0, '', '', -1, '', ?, 0, 0, 0)",
+              "exact_max_difference, promoted) "
+              "VALUES (?, ?, ?, ?, 0, '', 0, -1, 0, 0, '', '', -1, '', ?, 0, 0, 0, -1)",
               {row.view.job, SpecToJson(row.view.spec), row.files_hash, static_cast<int64_t>(row.view.state),
                absl::ToUnixMicros(row.view.create_time)}));
   for (const char* name : {"issued", "in_flight"}) SLUICE_RETURN_IF_ERROR(Count(row.view.job, name, 0));
@@ -87,11 +87,12 @@ absl::Status StoreTransaction::UpdateJob(const JobRow& row) {
   return db_.Run(
       "UPDATE jobs SET state = ?2, paused = ?3, error = ?4, step = ?5, version = ?6, warm_start_step = ?7, "
       "next_draw = ?8, manifest_hash = ?9, source = ?10, checkpointed = ?11, last_step = ?12, ended = ?13, "
-      "max_staleness = ?14, exact_compared = ?15, exact_max_difference = ?16, learner = ?17 WHERE job = ?1",
+      "max_staleness = ?14, exact_compared = ?15, exact_max_difference = ?16, learner = ?17, promoted = ?18 "
+      "WHERE job = ?1",
       {v.job, static_cast<int64_t>(v.state), int64_t{row.paused}, v.error, v.step, v.version,
        v.warm_start_step, I(row.next_draw), row.policy.manifest_hash, row.policy.source, row.checkpointed,
        v.last_step.step > 0 ? StepRecordToJson(v.last_step) : std::string(), ended, v.max_staleness,
-       v.exact_compared, v.exact_max_difference, v.learner});
+       v.exact_compared, v.exact_max_difference, v.learner, v.promoted});
 }
 
 absl::Status StoreTransaction::UpdateSpec(const JobId& job, const JobSpec& spec) {
@@ -246,6 +247,35 @@ absl::Status StoreTransaction::CommitBatch(const JobId& job, const PolicyRef& po
       "UPDATE batches SET ledger = (SELECT group_concat(name || '=' || samples, ' ') FROM "
       "(SELECT name, samples FROM ledger WHERE job = ?1 ORDER BY name)) WHERE job = ?1 AND version = ?2",
       {job, policy.version});
+}
+
+absl::Status StoreTransaction::RecordRollBack(const JobId& job, const StoredRollback& rollback) {
+  SLUICE_FAIL_POINT("coordinator.rollback_recording");
+  SLUICE_RETURN_IF_ERROR(RecordBatch(job, rollback.version, {}));
+  return db_.Run("INSERT INTO rollbacks VALUES (?, ?, ?, ?, ?, ?)",
+                 {job, rollback.version, rollback.parent, I(rollback.first_draw), rollback.reason,
+                  absl::ToUnixMicros(rollback.time)});
+}
+
+absl::Status StoreTransaction::RollBackDraws(const JobId& job, Draw first, const std::string& reason) {
+  std::vector<std::pair<std::string, int64_t>> counts;
+  int64_t moved = 0;
+  SLUICE_RETURN_IF_ERROR(
+      db_.Query("SELECT ledger, COUNT(*) FROM samples WHERE job = ? AND draw >= ? GROUP BY 1",
+                {job, I(first)}, [&](const SqlRow& row) { counts.emplace_back(row.Text(0), row.Int(1)); }));
+  for (const auto& [column, samples] : counts) {
+    if (column == "trained") {
+      return absl::FailedPreconditionError(
+          absl::StrCat("samples of draws from ", first, " on are trained: ", samples));
+    }
+    SLUICE_RETURN_IF_ERROR(Count(job, column.c_str(), -samples));
+    moved += samples;
+  }
+  SLUICE_RETURN_IF_ERROR(
+      db_.Run("UPDATE samples SET ledger = 'rolled_back', reason = ? WHERE job = ? AND draw >= ?",
+              {reason, job, I(first)}));
+  SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM progress WHERE job = ? AND draw >= ?", {job, I(first)}));
+  return Count(job, "rolled_back", moved);
 }
 
 absl::Status StoreTransaction::AddEvaluationGroup(const JobId& job, int64_t step, const Group& group) {

@@ -46,6 +46,11 @@ class StoreTransaction {
   // The batch is trained: its samples in flight become trained by `step`.
   absl::Status CommitBatch(const JobId& job, const PolicyRef& policy, const std::vector<Draw>& draws,
                            const StepRecordView& record);
+  // Like a batch without draws, which CommitBatch commits.
+  absl::Status RecordRollBack(const JobId& job, const StoredRollback& rollback);
+  // All samples of the draws from `first` on, whatever column they are in, become rolled_back.
+  // FAILED_PRECONDITION when one of them is trained.
+  absl::Status RollBackDraws(const JobId& job, Draw first, const std::string& reason);
   absl::Status AddEvaluationGroup(const JobId& job, int64_t step, const Group& group);
   absl::Status AddEvaluation(const JobId& job, const EvaluationView& evaluation);
   absl::Status AddReplayStep(const JobId& job, const ReplayStepView& step);

@@ -78,6 +78,12 @@ class TrainerPort final : public Trainer {
                                   absl::Span<const Draw> draws) override {
     return t_->Step(job, version, draws);
   }
+  absl::StatusOr<PolicyRef> RollBack(const JobId& job, PolicyVersion parent, PolicyVersion version) override {
+    return t_->RollBack(job, parent, version);
+  }
+  absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion version) override {
+    return t_->Promote(job, version);
+  }
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override { return t_->Checkpoint(job); }
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override {
     return t_->ListCheckpoints(job);

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler.h"
+#include "coordinator/scheduler_guard.h"
 #include "gtest/gtest.h"
 
 namespace sluice {
@@ -62,6 +63,7 @@ class SimulatedStore {
     EXPECT_EQ(a.version, version_ + 1);
     EXPECT_EQ(static_cast<int64_t>(a.draws.size()), plan_.groups_per_step);
     for (Draw draw : a.draws) {
+      EXPECT_GE(draw, FirstDraw()) << "draw " << draw << " is from before the rollback";
       EXPECT_TRUE(batched_.insert(draw).second) << "draw " << draw << " is in two batches";
       EXPECT_TRUE(groups_.at(draw).complete) << "draw " << draw;
     }
@@ -81,6 +83,44 @@ class SimulatedStore {
     version_ = a.policy.version;
     policy_ = a.policy;
   }
+  void Write(const RecordRollBack& a) {
+    EXPECT_EQ(a.fork.version, version_ + 1);
+    EXPECT_EQ(batches_.count(a.fork.version), 0u) << "a batch is recorded for a rollback's version";
+    EXPECT_GE(a.fork.parent, forks_.empty() ? 0 : forks_.back().version);
+    EXPECT_LT(a.fork.parent, version_);
+    EXPECT_EQ(a.fork.first_draw, next_draw_);
+    EXPECT_EQ(ledger()[LedgerColumn::kInFlight], 0);
+    EXPECT_LT(static_cast<int32_t>(forks_.size()), plan_.guard.max_rollbacks);
+    batches_[a.fork.version] = {};
+    forks_.push_back(a.fork);
+  }
+  void Write(const CommitRollBack& a) {
+    ASSERT_FALSE(forks_.empty());
+    EXPECT_EQ(a.policy.version, forks_.back().version);
+    EXPECT_EQ(a.policy.version, version_ + 1);
+    StoredBatch& batch = batches_.at(a.policy.version);
+    batch.committed = true;
+    batch.hash = a.policy.manifest_hash;
+    version_ = a.policy.version;
+    policy_ = a.policy;
+  }
+  void Write(const RollBackDraws& a) {
+    for (auto group = groups_.lower_bound(a.first); group != groups_.end(); ++group) {
+      for (LedgerColumn& column : group->second.columns) {
+        EXPECT_NE(column, LedgerColumn::kTrained);
+        column = LedgerColumn::kRolledBack;
+      }
+    }
+  }
+  void Write(const PromoteVersion& a) {
+    EXPECT_GT(a.version, promoted_);
+    EXPECT_EQ(a.version, version_);
+    promoted_ = a.version;
+  }
+  void KeepMetrics(PolicyVersion version, const std::map<std::string, double>& metrics) {
+    metrics_[version] = metrics;
+  }
+  void KeepScore(const HeldOutScore& score) { scores_.push_back(score); }
   void Write(const FinishEvaluation& a) {
     EXPECT_GT(a.version, evaluated_) << "evaluated twice";
     EXPECT_EQ(a.version, version_) << "evaluated late";
@@ -106,13 +146,25 @@ class SimulatedStore {
     state.checkpointed = checkpointed_;
     state.next_draw = next_draw_;
     state.evaluated_step = evaluated_;
+    state.promoted = promoted_;
+    state.rollbacks = static_cast<int64_t>(forks_.size());
+    GuardHistory history{.steps = {}, .scores = scores_, .forks = {}};
+    for (const Fork& fork : forks_) {
+      if (fork.version > version_) {
+        state.rollback = fork;
+      } else {
+        state.fork = fork;
+        history.forks.push_back(fork);
+      }
+    }
     for (const auto& [version, batch] : batches_) {
       if (batch.committed && version >= version_ - plan_.max_versions)
         AddManifest(state, version, batch.hash);
     }
     for (const auto& [draw, stored] : groups_) {
       const bool open = std::count(stored.columns.begin(), stored.columns.end(), LedgerColumn::kInFlight) > 0;
-      const bool emptied = plan_.deterministic && BatchOf(plan_, draw) >= std::max<int64_t>(0, version_);
+      const bool emptied = plan_.deterministic && !state.rollback &&
+                           BatchOf(state, draw) >= std::max<PolicyVersion>(0, version_);
       if (!open && !emptied) continue;
       GroupState& group = state.groups[GroupKey{false, draw}];
       group.train_by = stored.train_by;
@@ -125,11 +177,17 @@ class SimulatedStore {
     }
     const auto batch = batches_.find(version_ + 1);
     if (batch != batches_.end()) state.batch = batch->second.draws;
+    for (PolicyVersion v = FirstJudged(state); v <= version_; ++v) {
+      if (const auto metrics = metrics_.find(v); metrics != metrics_.end()) history.steps.insert(*metrics);
+    }
+    RestoreGuard(history, state);
     return state;
   }
 
   const std::map<PolicyVersion, StoredBatch>& batches() const { return batches_; }
   const std::map<Draw, StoredGroup>& groups() const { return groups_; }
+  const std::vector<Fork>& forks() const { return forks_; }
+  PolicyVersion promoted() const { return promoted_; }
   Ledger ledger() const {
     Ledger out;
     out.issued = issued_;
@@ -146,6 +204,8 @@ class SimulatedStore {
     column = to;
   }
 
+  Draw FirstDraw() const { return forks_.empty() ? 0 : forks_.back().first_draw; }
+
   const JobPlan plan_;
   bool paused_ = false;
   JobEnd end_ = JobEnd::kNone;
@@ -156,6 +216,10 @@ class SimulatedStore {
   std::map<Draw, StoredGroup> groups_;
   std::map<PolicyVersion, StoredBatch> batches_;
   std::set<Draw> batched_;
+  std::vector<Fork> forks_;  // all; the last one may not be committed
+  PolicyVersion promoted_ = kNoPolicyVersion;
+  std::map<PolicyVersion, std::map<std::string, double>> metrics_;
+  std::vector<HeldOutScore> scores_;
 };
 
 // How often what goes wrong, per hundred choices.
@@ -251,6 +315,8 @@ class SimulatedWorld {
     std::map<PolicyVersion, std::string> made;  // hashes; published ones outlive the process
     PolicyVersion version = kNoPolicyVersion, checkpoint = kNoPolicyVersion;
     std::set<Draw> added;
+    std::set<PolicyVersion> checkpoints;  // that are kept
+    PolicyVersion promoted = kNoPolicyVersion;
   };
   struct Call {
     std::variant<StartGenerate, StartScore, StartLoad, StartLearner> start;
@@ -286,11 +352,27 @@ class SimulatedWorld {
   }
 
   void Send(decltype(Event::body) body) {
-    const std::vector<Action> actions = Step(state_, Event{now_, std::move(body)});
+    if (const auto* done = std::get_if<LearnerDone>(&body); done != nullptr && done->status.ok())
+      store_.KeepMetrics(done->policy.version, done->metrics);
+    std::vector<Action> actions = Step(state_, Event{now_, std::move(body)});
+    if (const PolicyVersion version = state_.unjudged; version != kNoPolicyVersion) {
+      const HeldOutScore score = ScoreOf(version);
+      store_.KeepScore(score);
+      for (Action& action : Step(state_, Event{now_, EvaluationScored{score}}))
+        actions.push_back(std::move(action));
+    }
     for (const Action& action : actions) std::visit([this](const auto& a) { store_.Write(a); }, action);
     store_.WriteRow(state_);
     for (const Action& action : actions) std::visit([this](const auto& a) { Start(a); }, action);
     Check();
+  }
+  // Signals are functions of the weights.
+  HeldOutScore ScoreOf(PolicyVersion version) const {
+    const uint64_t hash = std::stoull(learner_.made.at(version));
+    return {version, static_cast<double>(hash % 8), static_cast<double>(hash % 5)};
+  }
+  static std::map<std::string, double> MetricsOf(const std::string& weights) {
+    return {{"kl", static_cast<double>(std::stoull(weights) % 100)}};
   }
   void Pass() {
     now_ += absl::Seconds(1 + static_cast<int64_t>(Below(5)));
@@ -322,14 +404,17 @@ class SimulatedWorld {
       for (uint32_t i = 0; i < plan_.group_size; ++i) {
         const auto at = sampled_.find({draw, i});
         if (at == sampled_.end() || store_.groups().at(draw).columns[i] != LedgerColumn::kInFlight) continue;
+        const Fork& fork = state_.fork;
+        EXPECT_GE(at->second, fork.version) << "sample " << draw << "/" << i << " crosses the fork";
         EXPECT_LE(version - 1 - at->second, plan_.max_versions) << "sample " << draw << "/" << i;
         if (plan_.replay) {
           EXPECT_EQ(at->second, plan_.replay->Of(draw).sampled_at) << "draw " << draw;
           EXPECT_EQ(plan_.replay->Of(draw).batch, version - 1);
         }
         if (!plan_.deterministic || plan_.replay) continue;
-        EXPECT_EQ(at->second, std::max<int64_t>(0, version - 1 - plan_.max_versions)) << "draw " << draw;
-        EXPECT_EQ(static_cast<int64_t>(draw) / plan_.groups_per_step, version - 1);
+        EXPECT_EQ(at->second, std::max(fork.version, version - 1 - plan_.max_versions)) << "draw " << draw;
+        EXPECT_EQ(static_cast<int64_t>(draw - fork.first_draw) / plan_.groups_per_step,
+                  version - 1 - fork.version);
       }
     }
   }
@@ -575,7 +660,8 @@ class SimulatedWorld {
       case LearnerOp::kPublishFirst:
         if (learner_.version < 0) {
           learner_.made[0] = "0";
-          learner_.version = learner_.checkpoint = 0;
+          learner_.version = 0;
+          KeepCheckpoint();
         }
         done.policy = Ref(0, learner_.made.at(0));
         break;
@@ -593,12 +679,43 @@ class SimulatedWorld {
         break;
       }
       case LearnerOp::kCheckpoint:
-        learner_.checkpoint = learner_.version;
+        KeepCheckpoint();
+        break;
+      case LearnerOp::kRollBack:
+        GoBack(start.parent, start.number);
+        done.policy = Ref(start.number, learner_.made.at(start.number));
+        done.expected_hash = Recorded(start.number);
+        break;
+      case LearnerOp::kPromote:
+        EXPECT_EQ(start.number, learner_.version);
+        learner_.promoted = start.number;
+        KeepCheckpoint();
         break;
       default:
         break;
     }
     return done;
+  }
+  // As the trainer does: the newest one, those that a rollback may need, the promoted one.
+  void KeepCheckpoint() {
+    JobSpec spec;
+    spec.guard = plan_.guard;
+    spec.checkpoint = plan_.checkpoint;
+    spec.evaluation.every_steps = plan_.evaluation_every;
+    learner_.checkpoint = learner_.version;
+    learner_.checkpoints.insert(learner_.checkpoint);
+    PolicyVersion oldest = RollBackFloor(spec, learner_.version);
+    if (oldest == kNoPolicyVersion) oldest = learner_.checkpoint;
+    std::erase_if(learner_.checkpoints,
+                  [&](PolicyVersion v) { return v < oldest && v != learner_.promoted; });
+  }
+  void GoBack(PolicyVersion parent, PolicyVersion version) {
+    if (version <= learner_.version) return;
+    EXPECT_EQ(learner_.checkpoints.count(parent), 1u) << "the checkpoint of " << parent << " is gone";
+    learner_.made[version] = absl::StrCat(Hash(1, std::stoull(learner_.made.at(parent))));
+    learner_.version = version;
+    learner_.added.clear();
+    KeepCheckpoint();
   }
   std::string Recorded(PolicyVersion version) const {
     const auto batch = store_.batches().find(version);
@@ -621,8 +738,9 @@ class SimulatedWorld {
       learner_.made[version] = absl::StrCat(hash);
       learner_.version = version;
       learner_.added.clear();
-      if (version % 3 == 0) learner_.checkpoint = version;
+      if (version % plan_.checkpoint.every_steps == 0) KeepCheckpoint();
     }
+    done.metrics = MetricsOf(learner_.made.at(version));
     done.policy = Ref(version, learner_.made.at(version));
     done.checkpointed = learner_.checkpoint == version;
   }

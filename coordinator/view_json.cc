@@ -71,14 +71,15 @@ absl::StatusOr<StepRecordView> StepRecordFromJson(absl::string_view text) {
 }
 
 std::string EvaluationToJson(const EvaluationView& e) {
-  return json{{"step", e.step},
+  json out = {{"step", e.step},
               {"policy_version", e.version},
               {"reward", e.reward},
               {"accuracy", e.accuracy},
               {"samples", e.samples},
               {"mean_tokens", e.mean_tokens},
-              {"kinds", Numbers(e.accuracy_by_kind)}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+              {"kinds", Numbers(e.accuracy_by_kind)}};
+  if (e.train_reward) out["train_reward"] = *e.train_reward;
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 absl::StatusOr<EvaluationView> EvaluationFromJson(absl::string_view text) {
@@ -90,6 +91,7 @@ absl::StatusOr<EvaluationView> EvaluationFromJson(absl::string_view text) {
     out.samples = in.at("samples").get<int64_t>();
     out.mean_tokens = in.at("mean_tokens").get<double>();
     out.accuracy_by_kind = NumbersFrom(in.at("kinds"));
+    if (in.contains("train_reward")) out.train_reward = in.at("train_reward").get<double>();
   });
 }
 

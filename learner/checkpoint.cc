@@ -25,6 +25,7 @@ constexpr char kTrainer[] = "trainer.json";
 constexpr char kMasters[] = "masters.safetensors";
 constexpr char kFirst[] = "moment1.safetensors";
 constexpr char kSecond[] = "moment2.safetensors";
+constexpr char kPromoted[] = "promoted";
 constexpr int64_t kJsonLimit = int64_t{64} << 20;
 
 std::string FolderOf(const std::string& root, PolicyVersion version) {
@@ -32,11 +33,17 @@ std::string FolderOf(const std::string& root, PolicyVersion version) {
 }
 
 Json TrainerJson(const CheckpointContent& c) {
-  Json json = {{"format", kCheckpointFormat}, {"job", c.job},
-               {"version", c.version},        {"manifest_hash", c.manifest_hash},
-               {"spec_hash", c.spec_hash},    {"warm_start_steps", c.warm_start_steps},
-               {"updates", c.state.updates},  {"known_hashes", Json::object()},
-               {"results", Json::object()},   {"created_unix", absl::ToUnixSeconds(absl::Now())}};
+  Json json = {{"format", kCheckpointFormat},
+               {"job", c.job},
+               {"version", c.version},
+               {"parent", c.parent},
+               {"manifest_hash", c.manifest_hash},
+               {"spec_hash", c.spec_hash},
+               {"warm_start_steps", c.warm_start_steps},
+               {"updates", c.state.updates},
+               {"known_hashes", Json::object()},
+               {"results", Json::object()},
+               {"created_unix", absl::ToUnixSeconds(absl::Now())}};
   for (const auto& [version, hash] : c.known_hashes) json["known_hashes"][absl::StrCat(version)] = hash;
   for (const auto& [version, metrics] : c.results) json["results"][absl::StrCat(version)] = metrics.values;
   return json;
@@ -59,6 +66,8 @@ absl::Status ParseTrainerJson(const Json& json, CheckpointContent* c) {
   try {
     c->job = json.at("job").get<std::string>();
     c->version = json.at("version").get<int64_t>();
+    // Those written before there were rollbacks do not name it.
+    c->parent = json.value("parent", c->version == 0 ? kNoPolicyVersion : c->version - 1);
     c->manifest_hash = json.at("manifest_hash").get<std::string>();
     c->spec_hash = json.at("spec_hash").get<std::string>();
     c->warm_start_steps = json.at("warm_start_steps").get<int64_t>();
@@ -230,14 +239,40 @@ absl::StatusOr<std::optional<CheckpointContent>> ReadNewestCheckpoint(const std:
   return std::optional<CheckpointContent>();
 }
 
-absl::Status PruneCheckpoints(const std::string& root, int keep) {
+absl::StatusOr<CheckpointContent> ReadCheckpoint(const std::string& root, const ParameterLayout& layout,
+                                                 PolicyVersion version) {
+  const std::string folder = FolderOf(root, version);
+  if (!FileExists(folder)) return absl::NotFoundError(absl::StrCat("there is no checkpoint ", folder));
+  SLUICE_ASSIGN_OR_RETURN(CheckpointContent content, ReadFolder(folder, layout));
+  if (content.version == version) return content;
+  return absl::DataLossError(absl::StrCat(folder, ": trainer.json is of version ", content.version));
+}
+
+absl::StatusOr<PolicyVersion> ReadPromoted(const std::string& root) {
+  const std::string path = absl::StrCat(root, "/", kPromoted);
+  absl::StatusOr<std::string> text = ReadFile(path, kJsonLimit);
+  if (absl::IsNotFound(text.status())) return kNoPolicyVersion;
+  SLUICE_RETURN_IF_ERROR(text.status());
+  PolicyVersion version = 0;
+  if (absl::SimpleAtoi(*text, &version) && version >= 0) return version;
+  return absl::DataLossError(absl::StrCat(path, ": '", *text, "' is no version"));
+}
+
+absl::Status WritePromoted(const std::string& root, PolicyVersion version) {
+  return WriteFileAtomically(absl::StrCat(root, "/", kPromoted), absl::StrCat(version, "\n"));
+}
+
+absl::Status PruneCheckpoints(const std::string& root, const CheckpointRetention& keep) {
   SLUICE_ASSIGN_OR_RETURN(std::vector<CheckpointInfo> complete, FindCheckpoints(root));
   SLUICE_ASSIGN_OR_RETURN(std::vector<PolicyVersion> versions, VersionFolders(root));
-  const size_t kept = std::min(complete.size(), static_cast<size_t>(std::max(keep, 1)));
+  const size_t kept = std::min(complete.size(), static_cast<size_t>(std::max(keep.newest, 1)));
   if (kept == 0) return absl::OkStatus();
-  const PolicyVersion oldest = complete[complete.size() - kept].version;
+  PolicyVersion oldest = complete[complete.size() - kept].version;
+  if (keep.from != kNoPolicyVersion) oldest = std::min(oldest, keep.from);
   for (PolicyVersion version : versions) {
-    if (version < oldest) SLUICE_RETURN_IF_ERROR(RemoveTree(FolderOf(root, version)));
+    if (version < oldest && version != keep.promoted) {
+      SLUICE_RETURN_IF_ERROR(RemoveTree(FolderOf(root, version)));
+    }
     SLUICE_FAIL_POINT("learner.checkpoint_pruned");
     SLUICE_RETURN_IF_ERROR(RemoveTree(FolderOf(root, version) + ".writing"));
   }

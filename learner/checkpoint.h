@@ -4,6 +4,8 @@
 //   ROOT/<version>/trainer.json                                                    counters and names
 //   ROOT/<version>/manifest.json                                                   size and SHA-256 of each;
 //   written last
+//   ROOT/promoted                                                                  the version that is kept
+//   whatever comes after it
 //
 // A checkpoint appears by one rename after everything in it is durable. One process writes.
 #pragma once
@@ -25,7 +27,8 @@ constexpr int kCheckpointFormat = 1;
 struct CheckpointContent {
   JobId job;
   PolicyVersion version = kNoPolicyVersion;
-  std::string manifest_hash;  // of the version
+  PolicyVersion parent = kNoPolicyVersion;  // that it was made of
+  std::string manifest_hash;                // of the version
   std::string
       spec_hash;  // of the LearningSpec: a checkpoint goes on only with the spec that it was made with
   int64_t warm_start_steps = 0;
@@ -43,7 +46,20 @@ absl::StatusOr<std::vector<CheckpointInfo>> FindCheckpoints(const std::string& r
 absl::StatusOr<std::optional<CheckpointContent>> ReadNewestCheckpoint(const std::string& root,
                                                                       const ParameterLayout& layout,
                                                                       int* damaged);
-// Removes all but the newest `keep`, and what interrupted writes left behind.
-absl::Status PruneCheckpoints(const std::string& root, int keep);
+// That of one version. NOT_FOUND, DATA_LOSS.
+absl::StatusOr<CheckpointContent> ReadCheckpoint(const std::string& root, const ParameterLayout& layout,
+                                                 PolicyVersion version);
+
+// Which version is kept whatever comes after it; kNoPolicyVersion: none.
+absl::StatusOr<PolicyVersion> ReadPromoted(const std::string& root);
+absl::Status WritePromoted(const std::string& root, PolicyVersion version);
+
+struct CheckpointRetention {
+  int newest = 1;                             // so many are kept
+  PolicyVersion from = kNoPolicyVersion;      // all from this version on; kNoPolicyVersion: no more
+  PolicyVersion promoted = kNoPolicyVersion;  // and this one
+};
+// Removes all others, and what interrupted writes left behind.
+absl::Status PruneCheckpoints(const std::string& root, const CheckpointRetention& keep);
 
 }  // namespace sluice

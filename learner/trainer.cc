@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -65,18 +66,11 @@ class LocalTrainer::Impl {
     SLUICE_RETURN_IF_ERROR(NeedRankZero());
     SLUICE_RETURN_IF_ERROR(CheckJobName(job));
     if (IsOpen(job)) return State();
-    {
-      absl::MutexLock pending(&pending_mu_);
-      job_.clear();
-      pending_.clear();
-      pending_groups_ = 0;
-    }
-    SLUICE_RETURN_IF_ERROR(Annotate(Load(job, spec), absl::StrCat("opening job ", job)));
+    Close();
+    const auto newest = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) { return NewestCheckpoint(); };
+    SLUICE_RETURN_IF_ERROR(Annotate(Load(job, spec, newest), absl::StrCat("opening job ", job)));
     SLUICE_FAIL_POINT("learner.job_opened");
-    {
-      absl::MutexLock pending(&pending_mu_);
-      job_ = job;
-    }
+    SetOpen(job);
     LogInfo("job_open",
             {{"job", job}, {"version", version_}, {"ranks", gang_.size()}, {"threads", options_.threads}});
     return State();
@@ -112,7 +106,7 @@ class LocalTrainer::Impl {
     if (version_ != kNoPolicyVersion) return Lookup(0);
     SLUICE_RETURN_IF_ERROR(gang_.BeginReinforcement());
     SLUICE_FAIL_POINT("learner.reinforcement_begun");
-    SLUICE_RETURN_IF_ERROR(Publish(0));
+    SLUICE_RETURN_IF_ERROR(Publish(0, kNoPolicyVersion));
     SLUICE_FAIL_POINT("learner.first_published");
     SLUICE_RETURN_IF_ERROR(MakeCheckpoint().status());
     return policy_;
@@ -157,7 +151,7 @@ class LocalTrainer::Impl {
     }
     if (trained_version_ != version) SLUICE_RETURN_IF_ERROR(TrainOn(version, order));
     SLUICE_FAIL_POINT("learner.step_trained");
-    SLUICE_RETURN_IF_ERROR(Publish(version));
+    SLUICE_RETURN_IF_ERROR(Publish(version, version - 1));
     SLUICE_FAIL_POINT("learner.step_published");
     results_[version] = trained_metrics_;
     KeepNewest(&results_, kResultsKept);
@@ -174,19 +168,52 @@ class LocalTrainer::Impl {
     return result;
   }
 
+  // A failure in between leaves the job closed: opening it resumes before the rollback, which is then tried
+  // again and comes to the same.
+  absl::StatusOr<PolicyRef> RollBack(const JobId& job, PolicyVersion parent, PolicyVersion version) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedOpen(job));
+    if (parent < 0 || parent >= version) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("version ", version, " cannot be made of version ", parent));
+    }
+    if (version <= version_) return RolledBack(parent, version);
+    Close();
+    const JobSpec spec = spec_;
+    const auto read = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) -> FoundCheckpoint {
+      SLUICE_ASSIGN_OR_RETURN(CheckpointContent content, ReadCheckpoint(Root(), layout_, parent));
+      return std::optional<CheckpointContent>(std::move(content));
+    };
+    SLUICE_RETURN_IF_ERROR(Annotate(Load(job, spec, read), absl::StrCat("rolling back to version ", parent)));
+    SLUICE_FAIL_POINT("learner.rollback_loaded");
+    SLUICE_RETURN_IF_ERROR(Publish(version, parent));
+    SLUICE_FAIL_POINT("learner.rollback_published");
+    SLUICE_RETURN_IF_ERROR(MakeCheckpoint().status());
+    SLUICE_FAIL_POINT("learner.rollback_answering");
+    SetOpen(job);
+    LogWarning("rolled_back", {{"job", job}, {"parent", parent}, {"version", version}});
+    return policy_;
+  }
+
+  absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion version) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedOpen(job));
+    if (version != version_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("version ", version, " is not the last one, ", version_));
+    }
+    SLUICE_ASSIGN_OR_RETURN(CheckpointInfo info, EnsureCheckpoint());
+    SLUICE_RETURN_IF_ERROR(WritePromoted(Root(), version));
+    promoted_ = version;
+    SLUICE_FAIL_POINT("learner.promoted");
+    LogInfo("promoted", {{"job", job}, {"version", version}});
+    return info;
+  }
+
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) {
     absl::MutexLock lock(&call_mu_);
     SLUICE_RETURN_IF_ERROR(NeedOpen(job));
-    if (version_ == kNoPolicyVersion) {
-      return absl::FailedPreconditionError("no version is published yet: there is nothing to go on from");
-    }
-    if (trained_version_ != kNoPolicyVersion) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("version ", trained_version_, " is trained and not published: repeat the step first"));
-    }
-    SLUICE_ASSIGN_OR_RETURN(std::vector<CheckpointInfo> found, FindCheckpoints(Root()));
-    if (!found.empty() && found.back().version == version_) return found.back();
-    return MakeCheckpoint();
+    return EnsureCheckpoint();
   }
 
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) {
@@ -245,8 +272,31 @@ class LocalTrainer::Impl {
     return {options_.incarnation, warm_start_steps_, version_, policy_};
   }
 
-  // Reads the model and the newest checkpoint, and starts all ranks on it.
-  absl::Status Load(const JobId& job, const JobSpec& spec) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+  using FoundCheckpoint = absl::StatusOr<std::optional<CheckpointContent>>;
+
+  // No job is open then, and what was handed over is forgotten.
+  void Close() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    absl::MutexLock pending(&pending_mu_);
+    job_.clear();
+    pending_.clear();
+    pending_groups_ = 0;
+  }
+  void SetOpen(const JobId& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    absl::MutexLock pending(&pending_mu_);
+    job_ = job;
+  }
+
+  FoundCheckpoint NewestCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    int damaged = 0;
+    FoundCheckpoint found = ReadNewestCheckpoint(Root(), layout_, &damaged);
+    metrics_.ObserveDamagedCheckpoints(damaged);
+    return found;
+  }
+
+  // Reads the model and the checkpoint that `find` gives, and starts all ranks on it; nothing: on the model.
+  template <typename Find>
+  absl::Status Load(const JobId& job, const JobSpec& spec, const Find& find)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     SLUICE_ASSIGN_OR_RETURN(ModelDirectory model, ReadModelDirectory(spec.model.path));
     layout_ = ParameterLayout(model.config);
     job_name_ = job;
@@ -263,10 +313,8 @@ class LocalTrainer::Impl {
         files_.count("generation_config.json") > 0 ? files_["generation_config.json"] : "";
     start.spec = learning_;
     SLUICE_ASSIGN_OR_RETURN(start.frozen, layout_.Flatten(layout_.frozen(), model.tensors));
-    int damaged = 0;
-    SLUICE_ASSIGN_OR_RETURN(std::optional<CheckpointContent> found,
-                            ReadNewestCheckpoint(Root(), layout_, &damaged));
-    metrics_.ObserveDamagedCheckpoints(damaged);
+    SLUICE_ASSIGN_OR_RETURN(promoted_, ReadPromoted(Root()));
+    SLUICE_ASSIGN_OR_RETURN(std::optional<CheckpointContent> found, find());
     {
       absl::MutexLock lock(&pending_mu_);
       limits_ = LimitsOf(model.config);
@@ -297,7 +345,7 @@ class LocalTrainer::Impl {
     }
     // Publishing again costs little, checks the tensors against those published before, and heals a lost
     // folder.
-    SLUICE_RETURN_IF_ERROR(Publish(found.version));
+    SLUICE_RETURN_IF_ERROR(Publish(found.version, found.parent));
     SLUICE_FAIL_POINT("learner.resumed");
     if (policy_.manifest_hash != found.manifest_hash) {
       return absl::DataLossError(absl::StrCat("the checkpoint of version ", found.version, " gives manifest ",
@@ -332,8 +380,19 @@ class LocalTrainer::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status Publish(PolicyVersion version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
-    const PolicyVersion parent = version == 0 ? kNoPolicyVersion : version - 1;
+  // What RollBack returned before.
+  absl::StatusOr<PolicyRef> RolledBack(PolicyVersion parent, PolicyVersion version) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(
+        const std::string json,
+        options_.policies->ReadManifest(job_name_, version, absl::Now() + options_.collective_timeout));
+    SLUICE_ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(json));
+    if (manifest.parent == parent) return Lookup(version);
+    return absl::FailedPreconditionError(absl::StrCat("version ", version, " was made of version ",
+                                                      manifest.parent, " already, not of ", parent));
+  }
+
+  absl::Status Publish(PolicyVersion version, PolicyVersion parent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     absl::StatusOr<PolicyRef> ref =
         options_.policies->Publish(job_name_, version, parent, gang_.replica()->tensors(), files_);
     if (ref.status().code() == absl::StatusCode::kAlreadyExists) {
@@ -347,6 +406,7 @@ class LocalTrainer::Impl {
     if (!options_.source.empty()) policy_.source = options_.source;
     SLUICE_RETURN_IF_ERROR(NameAsRecorded(policy_));
     version_ = version;
+    parent_ = parent;
     absl::MutexLock lock(&pending_mu_);
     published_ = version;
     known_[version] = policy_.manifest_hash;
@@ -459,16 +519,31 @@ class LocalTrainer::Impl {
     std::set<PolicyVersion> keep;
     for (PolicyVersion v : *versions) {
       const bool redone = v > checkpoint_version_ - kept && v <= checkpoint_version_;
-      if (v == 0 || v > version_ - kept || redone) keep.insert(v);
+      if (v == 0 || v > version_ - kept || redone || v == promoted_) keep.insert(v);
     }
     const absl::Status pruned = options_.policies->Prune(job_name_, keep);
     if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
+  }
+
+  // Of the last version.
+  absl::StatusOr<CheckpointInfo> EnsureCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    if (version_ == kNoPolicyVersion) {
+      return absl::FailedPreconditionError("no version is published yet: there is nothing to go on from");
+    }
+    if (trained_version_ != kNoPolicyVersion) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("version ", trained_version_, " is trained and not published: repeat the step first"));
+    }
+    SLUICE_ASSIGN_OR_RETURN(std::vector<CheckpointInfo> found, FindCheckpoints(Root()));
+    if (!found.empty() && found.back().version == version_) return found.back();
+    return MakeCheckpoint();
   }
 
   absl::StatusOr<CheckpointInfo> MakeCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     CheckpointContent content;
     content.job = job_name_;
     content.version = version_;
+    content.parent = parent_;
     content.manifest_hash = policy_.manifest_hash;
     content.spec_hash = HashOf(learning_);
     content.warm_start_steps = warm_start_steps_;
@@ -481,7 +556,8 @@ class LocalTrainer::Impl {
     SLUICE_RETURN_IF_ERROR(MakeDirectories(Root()));
     SLUICE_ASSIGN_OR_RETURN(CheckpointInfo info, WriteCheckpoint(Root(), layout_, content));
     SLUICE_FAIL_POINT("learner.checkpoint_made");
-    const absl::Status pruned = PruneCheckpoints(Root(), spec_.checkpoint.keep);
+    const absl::Status pruned =
+        PruneCheckpoints(Root(), {spec_.checkpoint.keep, RollBackFloor(spec_, version_), promoted_});
     if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
     checkpoint_version_ = info.version;
     metrics_.ObserveCheckpoint(info.bytes);
@@ -500,6 +576,8 @@ class LocalTrainer::Impl {
   ParameterLayout layout_ ABSL_GUARDED_BY(call_mu_);
   ModelFiles files_ ABSL_GUARDED_BY(call_mu_);
   PolicyVersion version_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;
+  PolicyVersion parent_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;  // of version_
+  PolicyVersion promoted_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;
   PolicyRef policy_ ABSL_GUARDED_BY(call_mu_);
   PolicyVersion checkpoint_version_ ABSL_GUARDED_BY(call_mu_) = kNoPolicyVersion;
   int64_t warm_start_steps_ ABSL_GUARDED_BY(call_mu_) = 0;
@@ -555,6 +633,13 @@ absl::Status LocalTrainer::AddGroup(const JobId& job, PolicyVersion version, con
 absl::StatusOr<StepResult> LocalTrainer::Step(const JobId& job, PolicyVersion version,
                                               absl::Span<const Draw> draws) {
   return impl_->Step(job, version, draws);
+}
+absl::StatusOr<PolicyRef> LocalTrainer::RollBack(const JobId& job, PolicyVersion parent,
+                                                 PolicyVersion version) {
+  return impl_->RollBack(job, parent, version);
+}
+absl::StatusOr<CheckpointInfo> LocalTrainer::Promote(const JobId& job, PolicyVersion version) {
+  return impl_->Promote(job, version);
 }
 absl::StatusOr<CheckpointInfo> LocalTrainer::Checkpoint(const JobId& job) { return impl_->Checkpoint(job); }
 absl::StatusOr<std::vector<CheckpointInfo>> LocalTrainer::ListCheckpoints(const JobId& job) {

@@ -55,6 +55,8 @@ class LocalTrainer final : public Trainer {
   absl::Status AddGroup(const JobId& job, PolicyVersion version, const Group& group) override;
   absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version,
                                   absl::Span<const Draw> draws) override;
+  absl::StatusOr<PolicyRef> RollBack(const JobId& job, PolicyVersion parent, PolicyVersion version) override;
+  absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion version) override;
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override;
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
   absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) override;

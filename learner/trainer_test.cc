@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/file.h"
 #include "core/comm/thread_collectives.h"
 #include "core/weights/fetch_policy.h"
 #include "gtest/gtest.h"
@@ -370,6 +371,127 @@ TEST_F(TrainerTest, ResumesFromACheckpointBitForBit) {
   ASSERT_TRUE(repeated.ok()) << repeated.status();
   EXPECT_EQ(repeated->policy.manifest_hash, undisturbed[2].policy.manifest_hash);
   EXPECT_EQ(Of(*repeated, "loss"), Of(undisturbed[2], "loss"));
+}
+
+// Version 6 is version 4 again, and training goes on from it as it went on from version 4, but for the number
+// of the step.
+TEST_F(TrainerTest, RollBackGivesTheWeightsAndTheOptimizerOfTheCheckpointBitForBit) {
+  for (int ranks : {1, 2}) {
+    SCOPED_TRACE(ranks);
+    spec_.optimizer.warmup_steps = 0;  // the rate is the same in every step
+    spec_.grpo.kl_coefficient = 0.01;  // the reference stays version 0
+    const auto straight = TrainFresh(absl::StrCat("straight", ranks), ranks, 5);
+    TestGang gang(Folder(absl::StrCat("back", ranks)), ranks);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 5);
+    const auto back = gang->RollBack(kJob, 4, 6);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->version, 6);
+    EXPECT_EQ(back->source, "host:1");
+    const auto tensors = [&](PolicyVersion version) {
+      const PolicyRef ref = gang.policies().Lookup(kJob, version).value();
+      return FetchPolicy(gang.policies(), ref, absl::Now() + absl::Seconds(60)).value().tensors;
+    };
+    for (const auto& [name, tensor] : tensors(4))
+      EXPECT_EQ(*tensors(6).at(name).bytes, *tensor.bytes) << name;
+    for (const char* file : {"masters", "moment1", "moment2"}) {
+      const auto content = [&](int version) {
+        return ReadFile(absl::StrCat(Folder(absl::StrCat("back", ranks)), "/state/job/checkpoints/", version,
+                                     "/", file, ".safetensors"),
+                        1 << 30)
+            .value();
+      };
+      EXPECT_TRUE(content(6) == content(4)) << file;
+    }
+    EXPECT_EQ(gang->RollBack(kJob, 4, 6)->manifest_hash, back->manifest_hash) << "again";
+    EXPECT_EQ(gang->RollBack(kJob, 2, 6).status().code(), absl::StatusCode::kFailedPrecondition);
+    // Trained on what step 5 was trained on, it comes to what step 5 came to.
+    const PolicyRef first = gang.policies().Lookup(kJob, 0).value();
+    auto engine = Engine(gang, first);
+    std::vector<Draw> draws;
+    for (Draw draw = 25; draw < 30; ++draw) {
+      draws.push_back(draw);
+      ASSERT_TRUE(gang->AddGroup(kJob, 7, MakeGroup(draw, first, *engine)).ok());
+    }
+    const auto next = gang->Step(kJob, 7, draws);
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_EQ(Of(*next, "loss"), Of(straight[4], "loss"));
+    EXPECT_EQ(Of(*next, "grad_norm"), Of(straight[4], "grad_norm"));
+    for (const auto& [name, tensor] : tensors(5))
+      EXPECT_EQ(*tensors(7).at(name).bytes, *tensor.bytes) << name;
+  }
+}
+
+TEST_F(TrainerTest, ResumesBehindARollback) {
+  std::string hash;
+  {
+    TestGang gang(Folder("back"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 3);
+    hash = gang->RollBack(kJob, 2, 4)->manifest_hash;
+  }
+  {
+    TestGang gang(Folder("back"), 1);
+    const auto state = gang->Open(kJob, spec_);
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ(state->version, 4);
+    EXPECT_EQ(state->policy.manifest_hash, hash);
+    EXPECT_EQ(gang->RollBack(kJob, 2, 4)->manifest_hash, hash) << "again";
+    // What was sampled at the version that was left is refused.
+    const PolicyRef left = gang.policies().Lookup(kJob, 3).value();
+    auto engine = Engine(gang, left);
+    EXPECT_EQ(gang->AddGroup(kJob, 5, MakeGroup(90, left, *engine)).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  // The checkpoint of the rollback was lost with the process: made again, it is the same.
+  std::filesystem::remove_all(Folder("back") + "/state/job/checkpoints/4");
+  TestGang gang(Folder("back"), 1);
+  EXPECT_EQ(gang->Open(kJob, spec_)->version, 2);
+  const auto again = gang->RollBack(kJob, 2, 4);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->manifest_hash, hash);
+}
+
+TEST_F(TrainerTest, RollBackWithoutItsCheckpointSaysSoAndTheJobCanBeOpenedAgain) {
+  TestGang gang(Folder("back"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  Train(gang, 1, 3);
+  EXPECT_EQ(gang->RollBack(kJob, 3, 3).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(gang->RollBack(kJob, 1, 4).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(gang->RollBack(kJob, 2, 4).status().code(), absl::StatusCode::kFailedPrecondition) << "not open";
+  EXPECT_EQ(gang->Open(kJob, spec_)->version, 2);
+  EXPECT_TRUE(gang->RollBack(kJob, 2, 4).ok());
+}
+
+TEST_F(TrainerTest, KeepsThePromotedCheckpointAndThoseThatARollbackMayNeed) {
+  spec_.checkpoint.every_steps = 1;
+  spec_.checkpoint.keep = 1;
+  const auto kept = [](TestGang& gang) {
+    std::vector<PolicyVersion> versions;
+    const auto checkpoints = gang->ListCheckpoints(kJob);
+    for (const CheckpointInfo& info : *checkpoints) versions.push_back(info.version);
+    return versions;
+  };
+  {
+    TestGang gang(Folder("kept"), 1);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    Train(gang, 1, 2);
+    EXPECT_EQ(gang->Promote(kJob, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(gang->Promote(kJob, 2)->version, 2);
+    EXPECT_EQ(gang->Promote(kJob, 2)->version, 2) << "again";
+    Train(gang, 3, 8);
+    EXPECT_EQ(kept(gang), (std::vector<PolicyVersion>{2, 8}));
+    EXPECT_TRUE(gang.policies().Lookup(kJob, 2).ok()) << "its tensors are kept, too";
+  }
+  spec_.guard.max_kl = 1;
+  spec_.guard.steps = 3;
+  TestGang gang(Folder("kept"), 1);
+  ASSERT_EQ(gang->Open(kJob, spec_)->version, 8);
+  Train(gang, 9, 12);
+  EXPECT_EQ(kept(gang), (std::vector<PolicyVersion>{2, 9, 10, 11, 12})) << "9 is the one before 10 to 12";
+  gang->Promote(kJob, 12).IgnoreError();
+  Train(gang, 13, 13);
+  EXPECT_EQ(kept(gang), (std::vector<PolicyVersion>{10, 11, 12, 13}));
 }
 
 TEST_F(TrainerTest, StepThatComesOutDifferentAfterARestartIsAnError) {

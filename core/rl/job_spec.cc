@@ -1,6 +1,8 @@
 #include "core/rl/job_spec.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/rl/reward_check.h"
@@ -86,6 +88,31 @@ void CheckShare(const ShareSpec& share, Rules& rules) {
                 "must not be below share.min_workers; leave it out for no limit");
 }
 
+void CheckGate(const EvaluationSpec& evaluation, Rules& rules) {
+  const GateSpec& gate = evaluation.gate;
+  rules.Require(!gate.on || !evaluation.file.empty(), "evaluation.gate",
+                "looks at evaluations: give evaluation.file and evaluation.every_steps too");
+  rules.InRange(gate.min_score.value_or(0), -1e9, 1e9, "evaluation.gate.min_score");
+  rules.InRange(gate.max_drop, 0, 1e9, "evaluation.gate.max_drop");
+}
+
+void CheckGuard(const JobSpec& spec, Rules& rules) {
+  const GuardSpec& guard = spec.guard;
+  const double most_entropy = std::numeric_limits<double>::max();
+  rules.InRange(guard.max_kl.value_or(0), 0, 1e9, "guard.max_kl");
+  rules.InRange(guard.min_entropy.value_or(0), 0, 1e9, "guard.min_entropy");
+  rules.InRange(guard.max_entropy.value_or(0), 0, 1e9, "guard.max_entropy");
+  rules.Require(guard.min_entropy.value_or(0) < guard.max_entropy.value_or(most_entropy), "guard.min_entropy",
+                "must be below guard.max_entropy");
+  rules.InRange(static_cast<double>(guard.max_skipped_nonfinite.value_or(0)), 0, 1e6,
+                "guard.max_skipped_nonfinite");
+  rules.InRange(guard.held_out_drop.value_or(0), 0, 1e9, "guard.held_out_drop");
+  rules.Require(!guard.held_out_drop || !spec.evaluation.file.empty(), "guard.held_out_drop",
+                "compares evaluations: give evaluation { file every_steps } too");
+  rules.InRange(guard.steps, 1, 1e6, "guard.steps");
+  rules.InRange(guard.max_rollbacks, 1, 1000, "guard.max_rollbacks");
+}
+
 // What would make a batch depend on who was fast.
 void CheckDeterministic(const JobSpec& spec, Rules& rules) {
   if (!spec.deterministic) return;
@@ -100,6 +127,24 @@ void CheckDeterministic(const JobSpec& spec, Rules& rules) {
 }
 
 }  // namespace
+
+bool HasLimits(const GuardSpec& guard) {
+  return guard.max_kl || guard.min_entropy || guard.max_entropy || guard.max_skipped_nonfinite ||
+         guard.held_out_drop;
+}
+
+PolicyVersion RegularCheckpointBefore(const CheckpointSpec& checkpoint, PolicyVersion bad) {
+  return std::max<PolicyVersion>(0, bad - 1) / checkpoint.every_steps * checkpoint.every_steps;
+}
+
+PolicyVersion RollBackFloor(const JobSpec& spec, PolicyVersion version) {
+  const GuardSpec& guard = spec.guard;
+  if (!HasLimits(guard) || guard.action != GuardAction::kRollBack) return kNoPolicyVersion;
+  int64_t longest = guard.steps;  // versions from the first bad one to the last, when it is known
+  if (guard.max_skipped_nonfinite) longest = std::max(longest, *guard.max_skipped_nonfinite + 1);
+  if (guard.held_out_drop) longest = std::max(longest, spec.evaluation.every_steps);
+  return RegularCheckpointBefore(spec.checkpoint, version - longest + 1);
+}
 
 absl::Status Validate(const JobSpec& spec) {
   Rules rules;
@@ -123,6 +168,8 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.batch.micro_batch_tokens, 1, 1 << 26, "batch.micro_batch_tokens");
   rules.InRange(spec.staleness.max_versions, 0, 1000, "staleness.max_versions");
   CheckStages(spec, rules);
+  CheckGate(spec.evaluation, rules);
+  CheckGuard(spec, rules);
   CheckDeterministic(spec, rules);
   CheckShare(spec.share, rules);
   rules.InRange(spec.timeout.generate_seconds, 0.01, 86400, "timeout.generate_seconds");

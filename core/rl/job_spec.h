@@ -136,11 +136,23 @@ struct StalenessSpec {
   SwapMode on_new_version = SwapMode::kFinish;
 };
 
+// Which figure of an evaluation is its score, that the gate and the guard look at.
+enum class HeldOutMeasure { kAccuracy, kReward };
+
+// Which versions are promoted.
+struct GateSpec {
+  bool on = false;
+  std::optional<double> min_score;  // absent: any
+  double max_drop = 0;              // below the promoted version's
+};
+
 struct EvaluationSpec {
   std::string file;         // empty: no evaluation
   int64_t every_steps = 0;  // also before the first and after the last step
   int32_t samples_per_prompt = 1;
   int32_t max_prompts = 0;  // 0: all
+  HeldOutMeasure measure = HeldOutMeasure::kAccuracy;
+  GateSpec gate;
 };
 
 struct CheckpointSpec {
@@ -162,7 +174,7 @@ struct WarmStartSpec {
 struct TimeoutSpec {
   double generate_seconds = 300;  // one group on one worker
   double score_seconds = 60;
-  double train_seconds = 1800;  // one step, one warm-start call or one checkpoint
+  double train_seconds = 1800;  // one step, one warm-start call, one checkpoint or one rollback
   double load_policy_seconds = 300;
   int32_t max_attempts = 3;  // of a sample; then it is quarantined
 };
@@ -181,6 +193,19 @@ struct ShareSpec {
 };
 constexpr int32_t kMaxPriority = 1000;  // and -kMaxPriority the least
 
+enum class GuardAction { kRollBack, kPause };
+
+// Limits on a job's own signals; one that is absent is off.
+struct GuardSpec {
+  std::optional<double> max_kl, min_entropy, max_entropy;  // of a step
+  std::optional<int64_t> max_skipped_nonfinite;            // steps in a row
+  std::optional<double> held_out_drop;  // below the best evaluation's score, while the training reward rose
+  int32_t steps = 3;                    // in a row that break a limit of a step, until it counts
+  GuardAction action = GuardAction::kRollBack;
+  int32_t max_rollbacks = 3;
+};
+bool HasLimits(const GuardSpec& guard);
+
 struct JobSpec {
   std::string name;
   uint64_t seed = 0;
@@ -198,9 +223,17 @@ struct JobSpec {
   WarmStartSpec warm_start;
   TimeoutSpec timeout;
   ShareSpec share;
+  GuardSpec guard;
   int64_t stop_steps = 100;
   ReplaySpec replay;
 };
+
+// The regular checkpoint (a multiple of checkpoint.every_steps) that is the newest before version `bad`.
+PolicyVersion RegularCheckpointBefore(const CheckpointSpec& checkpoint, PolicyVersion bad);
+
+// The regular checkpoint that a rollback may go back to when `version` is the last one: it and newer ones are
+// kept. kNoPolicyVersion: the job does not roll back.
+PolicyVersion RollBackFloor(const JobSpec& spec, PolicyVersion version);
 
 // Checks ranges and contradictions; the message names the field as in the proto ("sampling.group_size: ...").
 absl::Status Validate(const JobSpec& spec);

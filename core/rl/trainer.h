@@ -77,6 +77,17 @@ class Trainer {
   virtual absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version,
                                           absl::Span<const Draw> draws) = 0;
 
+  // Goes back to the full checkpoint of `parent`, weights and optimizer, and publishes it as `version`, above
+  // all versions so far; a full checkpoint of `version` is durable when this returns. Groups handed over are
+  // forgotten. Again: the same. NOT_FOUND, DATA_LOSS: there is no such checkpoint, or it is damaged. After
+  // any error the job is to be opened again.
+  virtual absl::StatusOr<PolicyRef> RollBack(const JobId& job, PolicyVersion parent,
+                                             PolicyVersion version) = 0;
+
+  // Makes the full checkpoint of `version`, the last one, durable, and keeps it until another is promoted,
+  // whatever checkpoint.keep says. Again: the same.
+  virtual absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion version) = 0;
+
   // Makes the last version's full checkpoint durable.
   virtual absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) = 0;
   virtual absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) = 0;

@@ -152,6 +152,41 @@ grpc::ServerUnaryReactor* TrainerAdapter::Step(grpc::CallbackServerContext* cont
   });
 }
 
+grpc::ServerUnaryReactor* TrainerAdapter::RollBack(grpc::CallbackServerContext* context,
+                                                   const v1::RollBackRequest* request,
+                                                   v1::RollBackResponse* response) {
+  return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckJob(request->job()));
+    FieldCheck check;
+    check.NotNegative(request->parent(), "parent");
+    check.Require(request->policy_version() > request->parent(), "policy_version", "must be above parent");
+    SLUICE_RETURN_IF_ERROR(check.status());
+    const Turn turn(*this, call);
+    SLUICE_RETURN_IF_ERROR(turn.status());
+    SLUICE_ASSIGN_OR_RETURN(const PolicyRef policy,
+                            trainer_.RollBack(request->job(), request->parent(), request->policy_version()));
+    *response->mutable_policy() = ToProto(policy);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* TrainerAdapter::Promote(grpc::CallbackServerContext* context,
+                                                  const v1::PromoteRequest* request,
+                                                  v1::PromoteResponse* response) {
+  return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckJob(request->job()));
+    FieldCheck check;
+    check.NotNegative(request->policy_version(), "policy_version");
+    SLUICE_RETURN_IF_ERROR(check.status());
+    const Turn turn(*this, call);
+    SLUICE_RETURN_IF_ERROR(turn.status());
+    SLUICE_ASSIGN_OR_RETURN(const CheckpointInfo info,
+                            trainer_.Promote(request->job(), request->policy_version()));
+    *response->mutable_checkpoint() = ToProto(info);
+    return absl::OkStatus();
+  });
+}
+
 grpc::ServerUnaryReactor* TrainerAdapter::MakeCheckpoint(grpc::CallbackServerContext* context,
                                                          const v1::MakeCheckpointRequest* request,
                                                          v1::MakeCheckpointResponse* response) {

@@ -26,6 +26,10 @@ class TrainerAdapter final : public v1::LearnerService::CallbackService {
                                                            v1::AddGroupsResponse* response) override;
   grpc::ServerUnaryReactor* Step(grpc::CallbackServerContext* context, const v1::StepRequest* request,
                                  v1::StepResponse* response) override;
+  grpc::ServerUnaryReactor* RollBack(grpc::CallbackServerContext* context, const v1::RollBackRequest* request,
+                                     v1::RollBackResponse* response) override;
+  grpc::ServerUnaryReactor* Promote(grpc::CallbackServerContext* context, const v1::PromoteRequest* request,
+                                    v1::PromoteResponse* response) override;
   grpc::ServerUnaryReactor* MakeCheckpoint(grpc::CallbackServerContext* context,
                                            const v1::MakeCheckpointRequest* request,
                                            v1::MakeCheckpointResponse* response) override;

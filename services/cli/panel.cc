@@ -96,6 +96,21 @@ std::string Workers(const v1::WatchJobResponse& state) {
   return out;
 }
 
+// What the job decided by its own signals.
+std::string Decisions(const v1::Job& job) {
+  std::string out;
+  if (job.spec().evaluation().has_gate()) {
+    absl::StrAppend(&out, "  promoted: ",
+                    job.promoted_version() < 0 ? "none" : absl::StrCat("version ", job.promoted_version()),
+                    "\n");
+  }
+  for (const v1::Rollback& rollback : job.rollbacks()) {
+    absl::StrAppend(&out, "  rolled back: version ", rollback.policy_version(), " is version ",
+                    rollback.parent(), " again; ", rollback.reason(), "\n");
+  }
+  return out;
+}
+
 std::string Events(const v1::Job& job) {
   std::string out;
   const int first = std::max(0, job.events_size() - kEventsShown);
@@ -209,7 +224,7 @@ std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& hi
   absl::StrAppend(&out, "\n  max staleness ", job.max_staleness(), "; ", job.exact_compared(),
                   " tokens compared with the engine, largest difference ", Number(job.exact_max_difference()),
                   "\n");
-  absl::StrAppend(&out, "  ", LedgerLine(job.ledger()), "\n");
+  absl::StrAppend(&out, "  ", LedgerLine(job.ledger()), "\n", Decisions(job));
   out += Workers(state);
   const std::string evaluations = RenderEvaluations(job, kEvaluationsShown);
   if (!evaluations.empty()) absl::StrAppend(&out, "\n  held out\n", evaluations);

@@ -135,6 +135,23 @@ TEST(PanelTest, ShowsARunningJob) {
   EXPECT_EQ(RenderPanel(Running(), history, 80), expected);
 }
 
+TEST(PanelTest, ShowsWhatIsPromotedAndWhatWasRolledBack) {
+  v1::WatchJobResponse state = Running();
+  EXPECT_THAT(RenderPanel(state, {}, 80), Not(HasSubstr("promoted")));
+  state.mutable_job()->mutable_spec()->mutable_evaluation()->mutable_gate();
+  state.mutable_job()->set_promoted_version(-1);
+  EXPECT_THAT(RenderPanel(state, {}, 80), HasSubstr("  promoted: none\n"));
+  state.mutable_job()->set_promoted_version(4);
+  v1::Rollback& rollback = *state.mutable_job()->add_rollbacks();
+  rollback.set_policy_version(6);
+  rollback.set_parent(4);
+  rollback.set_reason("step 5: kl is 9, above guard.max_kl 1");
+  EXPECT_THAT(
+      RenderPanel(state, {}, 80),
+      HasSubstr("  promoted: version 4\n"
+                "  rolled back: version 6 is version 4 again; step 5: kl is 9, above guard.max_kl 1\n"));
+}
+
 TEST(PanelTest, ShowsTheWarmStart) {
   v1::WatchJobResponse state = Running();
   state.mutable_job()->set_state(v1::WARMING_UP);

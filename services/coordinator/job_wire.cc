@@ -35,6 +35,16 @@ v1::Evaluation ToProto(const EvaluationView& view) {
   out.set_samples(view.samples);
   out.set_mean_tokens(view.mean_tokens);
   SetMap(view.accuracy_by_kind, out.mutable_accuracy_by_kind());
+  if (view.train_reward) out.set_train_reward(*view.train_reward);
+  return out;
+}
+
+v1::Rollback ToProto(const RollbackView& view) {
+  v1::Rollback out;
+  out.set_policy_version(view.version);
+  out.set_parent(view.parent);
+  out.set_reason(ToValidUtf8(view.reason));
+  SetTime(view.time, out.mutable_time());
   return out;
 }
 
@@ -103,6 +113,8 @@ v1::Job ToProto(const JobView& view) {
   out.set_exact_max_difference(view.exact_max_difference);
   out.set_learner(view.learner);
   out.set_rollout_workers(view.rollout_workers);
+  out.set_promoted_version(view.promoted);
+  for (const RollbackView& rollback : view.rollbacks) *out.add_rollbacks() = ToProto(rollback);
   return out;
 }
 

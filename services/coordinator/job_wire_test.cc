@@ -28,6 +28,9 @@ JobView FullView() {
   view.max_staleness = 2;
   view.exact_compared = 100;
   view.exact_max_difference = 0.125;
+  view.evaluations[0].train_reward = 0.75;
+  view.promoted = 2;
+  view.rollbacks.push_back({4, 2, "kl \xFF", absl::FromUnixSeconds(8)});
   return view;
 }
 
@@ -60,6 +63,13 @@ TEST(JobWireTest, EveryFieldOfAJobIsCarried) {
   EXPECT_EQ(job.max_staleness(), 2);
   EXPECT_EQ(job.exact_compared(), 100);
   EXPECT_EQ(job.exact_max_difference(), 0.125);
+  EXPECT_EQ(job.evaluations(0).train_reward(), 0.75);
+  EXPECT_EQ(job.promoted_version(), 2);
+  ASSERT_EQ(job.rollbacks_size(), 1);
+  EXPECT_EQ(job.rollbacks(0).policy_version(), 4);
+  EXPECT_EQ(job.rollbacks(0).parent(), 2);
+  EXPECT_EQ(job.rollbacks(0).reason(), "kl \xEF\xBF\xBD");
+  EXPECT_EQ(job.rollbacks(0).time().seconds(), 8);
 }
 
 TEST(JobWireTest, WhatHasNotHappenedIsAbsent) {
@@ -68,6 +78,8 @@ TEST(JobWireTest, WhatHasNotHappenedIsAbsent) {
   view.end_time = absl::FromUnixSeconds(9);
   EXPECT_EQ(ToProto(view).end_time().seconds(), 9);
   EXPECT_EQ(ToProto(view).policy_version(), -1);
+  EXPECT_EQ(ToProto(view).promoted_version(), -1);
+  EXPECT_EQ(ToProto(view).rollbacks_size(), 0);
 }
 
 TEST(JobWireTest, StatesAreAllKnown) {

@@ -91,6 +91,12 @@ class LateTrainer final : public Trainer {
                                   absl::Span<const Draw> draws) override {
     return Call([&](Trainer& t) { return t.Step(job, version, draws); });
   }
+  absl::StatusOr<PolicyRef> RollBack(const JobId& job, PolicyVersion parent, PolicyVersion version) override {
+    return Call([&](Trainer& t) { return t.RollBack(job, parent, version); });
+  }
+  absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion version) override {
+    return Call([&](Trainer& t) { return t.Promote(job, version); });
+  }
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override {
     return Call([&](Trainer& t) { return t.Checkpoint(job); });
   }

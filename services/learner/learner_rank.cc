@@ -201,6 +201,21 @@ void LearnerRank::NoteSaved(const JobId& job, bool saved) {
   unsaved_job_ = saved ? "" : job;
 }
 
+absl::StatusOr<PolicyRef> LearnerRank::RollBack(const JobId& job, PolicyVersion parent,
+                                                PolicyVersion version) {
+  SLUICE_ASSIGN_OR_RETURN(LocalTrainer* const local, trainer());
+  auto policy = local->RollBack(job, parent, version);
+  if (policy.ok()) NoteSaved(job, true);
+  return policy;
+}
+
+absl::StatusOr<CheckpointInfo> LearnerRank::Promote(const JobId& job, PolicyVersion version) {
+  SLUICE_ASSIGN_OR_RETURN(LocalTrainer* const local, trainer());
+  auto made = local->Promote(job, version);
+  if (made.ok()) NoteSaved(job, true);
+  return made;
+}
+
 absl::StatusOr<CheckpointInfo> LearnerRank::Checkpoint(const JobId& job) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   auto made = local->Checkpoint(job);

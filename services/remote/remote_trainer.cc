@@ -104,6 +104,31 @@ absl::StatusOr<StepResult> RemoteTrainer::Step(const JobId& job, PolicyVersion v
   return result;
 }
 
+absl::StatusOr<PolicyRef> RemoteTrainer::RollBack(const JobId& job, PolicyVersion parent,
+                                                  PolicyVersion version) {
+  v1::RollBackRequest request;
+  request.set_job(job);
+  request.set_parent(parent);
+  request.set_policy_version(version);
+  v1::RollBackResponse response;
+  ClientCall call(peer_, TrainDeadline(), &options_.cancel);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->RollBack(call.context(), request, &response)));
+  SLUICE_ASSIGN_OR_RETURN(PolicyRef policy, Checked(call, FromProto(response.policy())));
+  if (policy.job == job && policy.version == version) return policy;
+  return call.BadResponse(
+      absl::StrCat("version ", policy.version, " for a rollback to become version ", version));
+}
+
+absl::StatusOr<CheckpointInfo> RemoteTrainer::Promote(const JobId& job, PolicyVersion version) {
+  v1::PromoteRequest request;
+  request.set_job(job);
+  request.set_policy_version(version);
+  v1::PromoteResponse response;
+  ClientCall call(peer_, TrainDeadline(), &options_.cancel);
+  SLUICE_RETURN_IF_ERROR(call.Result(stub_->Promote(call.context(), request, &response)));
+  return Checked(call, FromProto(response.checkpoint()));
+}
+
 absl::StatusOr<CheckpointInfo> RemoteTrainer::Checkpoint(const JobId& job) {
   v1::MakeCheckpointRequest request;
   request.set_job(job);

@@ -102,6 +102,16 @@ class OrderTrainer final : public Trainer {
     result.checkpointed = true;
     return result;
   }
+  absl::StatusOr<PolicyRef> RollBack(const JobId&, PolicyVersion parent, PolicyVersion version) override {
+    const Call call(*this);
+    if (parent > version_) return absl::NotFoundError(absl::StrCat("no checkpoint ", parent));
+    version_ = std::max(version_, version);
+    return Ref(version);
+  }
+  absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion version) override {
+    if (version != version_) return absl::FailedPreconditionError("not the last version");
+    return Checkpoint(job);
+  }
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId&) override {
     return CheckpointInfo{version_, "/c", 10, absl::FromUnixSeconds(1700000000)};
   }
@@ -166,6 +176,11 @@ TEST_F(RemoteTrainerTest, GoesThroughTheLifeOfAJob) {
   const auto again = remote_.Open("job", SomeSpec());
   EXPECT_EQ(again->version, 1);
   EXPECT_EQ(again->warm_start_steps, 1);
+  EXPECT_EQ(*remote_.RollBack("job", 0, 2), (PolicyRef{"job", 2, "h2", "127.0.0.1:9"}));
+  EXPECT_EQ(remote_.RollBack("job", 7, 8).status(), absl::NotFoundError("in-process: no checkpoint 7"));
+  EXPECT_EQ(remote_.Promote("job", 2)->version, 2);
+  EXPECT_EQ(remote_.Promote("job", 1).status(),
+            absl::FailedPreconditionError("in-process: not the last version"));
   EXPECT_EQ(remote_.Checkpoint("job")->created, absl::FromUnixSeconds(1700000000));
   EXPECT_EQ(remote_.ListCheckpoints("job")->size(), 2u);
   EXPECT_TRUE(remote_.Export("job", kNoPolicyVersion, "/out").ok());
@@ -190,6 +205,9 @@ TEST_F(RemoteTrainerTest, RefusesWhatIsNotValid) {
   EXPECT_EQ(remote_.Supervise("job", 0, {}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(remote_.Step("job", 0, {}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(remote_.Export("job", 1, "").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(remote_.RollBack("job", -1, 1).status().message()), HasSubstr("parent:"));
+  EXPECT_THAT(std::string(remote_.RollBack("job", 3, 3).status().message()), HasSubstr("policy_version:"));
+  EXPECT_THAT(std::string(remote_.Promote("job", -1).status().message()), HasSubstr("policy_version:"));
 }
 
 TEST_F(RemoteTrainerTest, RefusesAGroupOverFourMebibytes) {
@@ -279,6 +297,7 @@ TEST(SilentPeerTest, EveryCallOfTheLearnerEndsAtItsDeadline) {
       trainer.Open("j", spec).status(),      trainer.Supervise("j", 0, {{{{1, 2}, 1}}}).status(),
       trainer.PublishFirst("j").status(),    trainer.AddGroup("j", 1, SomeGroup(1)),
       trainer.Step("j", 1, {1}).status(),    trainer.Checkpoint("j").status(),
+      trainer.RollBack("j", 0, 1).status(),  trainer.Promote("j", 1).status(),
       trainer.ListCheckpoints("j").status(), trainer.Export("j", 1, "/out")};
   for (const absl::Status& end : ends) {
     EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded) << end;

@@ -152,6 +152,41 @@ absl::Status ReadStaleness(const v1::StalenessSpec& proto, bool deterministic, S
   }
 }
 
+absl::Status ReadControl(const v1::JobSpec& proto, JobSpec& out) {
+  switch (proto.evaluation().measure()) {
+    case v1::EvaluationSpec::MEASURE_UNSPECIFIED:
+    case v1::EvaluationSpec::ACCURACY:
+      break;
+    case v1::EvaluationSpec::REWARD:
+      out.evaluation.measure = HeldOutMeasure::kReward;
+      break;
+    default:
+      return UnknownValue("evaluation.measure", proto.evaluation().measure());
+  }
+  const v1::GateSpec& gate = proto.evaluation().gate();
+  out.evaluation.gate.on = proto.evaluation().has_gate();
+  if (gate.has_min_score()) out.evaluation.gate.min_score = gate.min_score();
+  out.evaluation.gate.max_drop = gate.max_drop();
+  const v1::GuardSpec& guard = proto.guard();
+  if (guard.has_max_kl()) out.guard.max_kl = guard.max_kl();
+  if (guard.has_min_entropy()) out.guard.min_entropy = guard.min_entropy();
+  if (guard.has_max_entropy()) out.guard.max_entropy = guard.max_entropy();
+  if (guard.has_max_skipped_nonfinite()) out.guard.max_skipped_nonfinite = guard.max_skipped_nonfinite();
+  if (guard.has_held_out_drop()) out.guard.held_out_drop = guard.held_out_drop();
+  SetUnlessZero(guard.steps(), out.guard.steps);
+  SetUnlessZero(guard.max_rollbacks(), out.guard.max_rollbacks);
+  switch (guard.action()) {
+    case v1::GuardSpec::ACTION_UNSPECIFIED:
+    case v1::GuardSpec::ROLL_BACK:
+      return absl::OkStatus();
+    case v1::GuardSpec::PAUSE:
+      out.guard.action = GuardAction::kPause;
+      return absl::OkStatus();
+    default:
+      return UnknownValue("guard.action", guard.action());
+  }
+}
+
 void ReadStages(const v1::JobSpec& proto, JobSpec& out) {
   out.evaluation.file = proto.evaluation().file();
   out.evaluation.every_steps = proto.evaluation().every_steps();
@@ -191,6 +226,8 @@ absl::Status CheckWhole(const v1::JobSpec& proto, const JobSpec& spec) {
                 "warm_start", "file and steps are both needed; leave warm_start out to have none");
   check.Require(!proto.has_replay() || !spec.replay.job.empty(), "replay.job",
                 "is needed; leave replay out to have none");
+  check.Require(!proto.has_guard() || HasLimits(spec.guard), "guard",
+                "needs at least one limit, for example max_kl; leave guard out to have none");
   check.NotNegative(spec.warm_start.warmup_steps, "warm_start.warmup_steps");
   check.Require(
       spec.optimizer.schedule != ScheduleKind::kCosine || spec.optimizer.warmup_steps < spec.stop_steps,
@@ -255,13 +292,32 @@ void WriteSampling(const SamplingSpec& spec, v1::SamplingSpec& out) {
   out.set_record_experts(spec.params.record_experts);
 }
 
+void WriteGuard(const GuardSpec& spec, v1::GuardSpec& out) {
+  if (spec.max_kl) out.set_max_kl(*spec.max_kl);
+  if (spec.min_entropy) out.set_min_entropy(*spec.min_entropy);
+  if (spec.max_entropy) out.set_max_entropy(*spec.max_entropy);
+  if (spec.max_skipped_nonfinite) out.set_max_skipped_nonfinite(*spec.max_skipped_nonfinite);
+  if (spec.held_out_drop) out.set_held_out_drop(*spec.held_out_drop);
+  out.set_steps(spec.steps);
+  out.set_action(spec.action == GuardAction::kPause ? v1::GuardSpec::PAUSE : v1::GuardSpec::ROLL_BACK);
+  out.set_max_rollbacks(spec.max_rollbacks);
+}
+
+void WriteEvaluation(const EvaluationSpec& spec, v1::EvaluationSpec& out) {
+  out.set_file(spec.file);
+  out.set_every_steps(spec.every_steps);
+  out.set_samples_per_prompt(spec.samples_per_prompt);
+  out.set_max_prompts(spec.max_prompts);
+  out.set_measure(spec.measure == HeldOutMeasure::kReward ? v1::EvaluationSpec::REWARD
+                                                          : v1::EvaluationSpec::ACCURACY);
+  if (!spec.gate.on) return;
+  if (spec.gate.min_score) out.mutable_gate()->set_min_score(*spec.gate.min_score);
+  out.mutable_gate()->set_max_drop(spec.gate.max_drop);
+}
+
 void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
-  if (!spec.evaluation.file.empty()) {
-    out.mutable_evaluation()->set_file(spec.evaluation.file);
-    out.mutable_evaluation()->set_every_steps(spec.evaluation.every_steps);
-    out.mutable_evaluation()->set_samples_per_prompt(spec.evaluation.samples_per_prompt);
-    out.mutable_evaluation()->set_max_prompts(spec.evaluation.max_prompts);
-  }
+  if (!spec.evaluation.file.empty()) WriteEvaluation(spec.evaluation, *out.mutable_evaluation());
+  if (HasLimits(spec.guard)) WriteGuard(spec.guard, *out.mutable_guard());
   out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
   out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
   out.mutable_checkpoint()->set_progress_tokens(spec.checkpoint.progress_tokens);
@@ -339,6 +395,7 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
   out.replay = {proto.replay().job(), proto.replay().steps()};
   SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.deterministic, out.staleness));
   ReadStages(proto, out);
+  SLUICE_RETURN_IF_ERROR(ReadControl(proto, out));
   SLUICE_RETURN_IF_ERROR(CheckWhole(proto, out));
   SLUICE_RETURN_IF_ERROR(Validate(out));
   return out;

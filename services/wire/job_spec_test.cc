@@ -81,7 +81,11 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
                 schedule { warmup_steps: 3 kind: COSINE final_fraction: 0 } max_grad_norm: 0 }
     batch { groups_per_step: 2 micro_batch_tokens: 100 } 
     staleness { max_versions: 0 on_deadline: WAIT on_new_version: CONTINUE }
-    evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 } checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
+    evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 measure: REWARD
+                 gate { min_score: 0.25 max_drop: 0.125 } }
+    guard { max_kl: 0.5 min_entropy: 0.1 max_entropy: 4 max_skipped_nonfinite: 0 held_out_drop: 0.2 steps: 5 action: PAUSE
+            max_rollbacks: 7 }
+    checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
     stop { steps: 50 } warm_start { file: "w" steps: 9 batch_size: 2 learning_rate: 0 warmup_steps: 0 }
     timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 }
     share { priority: -2 min_workers: 3 max_workers: 4 }
@@ -123,6 +127,19 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"warm_start { file: \"w\" steps: 5 warmup_steps: -1 }", "warm_start.warmup_steps"},
       {"reward { component { name: \"b\" math { mode: PAIR } } }", "reward.component[1].math.mode"},
       {"timeout { score_seconds: -1 }", "timeout.score_seconds"},
+      {"evaluation { gate {} }", "evaluation.file"},
+      {"evaluation { file: \"h\" every_steps: 1 gate { max_drop: -1 } }", "evaluation.gate.max_drop"},
+      {"evaluation { file: \"h\" every_steps: 1 gate { min_score: nan } }", "evaluation.gate.min_score"},
+      {"guard {}", "guard"},
+      {"guard { steps: 3 }", "guard"},
+      {"guard { max_kl: -1 }", "guard.max_kl"},
+      {"guard { max_kl: nan }", "guard.max_kl"},
+      {"guard { min_entropy: 2 max_entropy: 1 }", "guard.min_entropy"},
+      {"guard { max_entropy: inf }", "guard.max_entropy"},
+      {"guard { max_skipped_nonfinite: -1 }", "guard.max_skipped_nonfinite"},
+      {"guard { held_out_drop: 0.1 }", "guard.held_out_drop"},
+      {"guard { max_kl: 1 steps: -1 }", "guard.steps"},
+      {"guard { max_kl: 1 max_rollbacks: 1001 }", "guard.max_rollbacks"},
       {"checkpoint { progress_tokens: -1 }", "checkpoint.progress_tokens"},
       {"share { priority: 1001 }", "share.priority"},
       {"share { min_workers: -1 }", "share.min_workers"},

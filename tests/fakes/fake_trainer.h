@@ -93,6 +93,25 @@ class FakeTrainer final : public Trainer {
     absl::MutexLock lock(&mu_);
     return opens_;
   }
+  // The step that makes `version` reports this metric, instead of what it would.
+  void SetMetric(PolicyVersion version, const std::string& name, double value) {
+    absl::MutexLock lock(&mu_);
+    set_metrics_[version][name] = value;
+  }
+  // The next calls of RollBack fail with `status`; with `after`, only after the version was made.
+  void FailRollBack(absl::Status status, bool after = false) {
+    absl::MutexLock lock(&mu_);
+    rollback_failures_.push_back({status, after});
+  }
+  // Each that was made: version -> parent.
+  std::map<PolicyVersion, PolicyVersion> rollbacks() const {
+    absl::MutexLock lock(&mu_);
+    return rollbacks_;
+  }
+  PolicyVersion promoted() const {
+    absl::MutexLock lock(&mu_);
+    return promoted_;
+  }
   std::vector<std::string> exports() const {
     absl::MutexLock lock(&mu_);
     return exports_;
@@ -170,6 +189,38 @@ class FakeTrainer final : public Trainer {
     return result;
   }
 
+  // A version's hash is then one of its parent's alone.
+  absl::StatusOr<PolicyRef> RollBack(const JobId& job, PolicyVersion parent, PolicyVersion version) override {
+    absl::MutexLock lock(&mu_);
+    if (absl::Status status = CheckOpen(job); !status.ok()) return status;
+    Failure failure;
+    if (!rollback_failures_.empty()) {
+      failure = rollback_failures_.front();
+      rollback_failures_.pop_front();
+      if (!failure.after) return failure.status;
+    }
+    if (rollbacks_.count(version) == 0 || Last() < version) {
+      if (checkpoints_.count(parent) == 0)
+        return absl::NotFoundError(absl::StrCat("there is no checkpoint ", parent));
+      StepResult& result = results_[version];
+      const std::string content = absl::StrCat("rolled back to ", checkpoints_.at(parent));
+      result.policy = PolicyRef{job_, version, Sha256Hex(content), "fake"};
+      rollbacks_[version] = parent;
+      groups_.clear();
+      MakeCheckpoint();
+    }
+    if (!failure.status.ok()) return failure.status;
+    if (rollbacks_.at(version) != parent) return absl::FailedPreconditionError("it has another parent");
+    return results_.at(version).policy;
+  }
+  absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion version) override {
+    absl::MutexLock lock(&mu_);
+    if (absl::Status status = CheckOpen(job); !status.ok()) return status;
+    if (version != Last()) return absl::FailedPreconditionError("it is not the last version");
+    MakeCheckpoint();
+    promoted_ = version;
+    return Info();
+  }
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override {
     absl::MutexLock lock(&mu_);
     if (absl::Status status = CheckOpen(job); !status.ok()) return status;
@@ -202,15 +253,20 @@ class FakeTrainer final : public Trainer {
     std::map<PolicyVersion, StepResult> results;
     PolicyVersion checkpoint = kNoPolicyVersion;
     int64_t warm_steps = 0;
+    std::map<PolicyVersion, std::string> checkpoints = {};
+    PolicyVersion promoted = kNoPolicyVersion;
   };
 
   // Of the job that was open only what its last checkpoint covers stays.
   void Switch(const JobId& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     results_.erase(results_.upper_bound(checkpoint_), results_.end());
-    kept_[job_] = {std::move(results_), checkpoint_, checkpoint_warm_steps_};
+    kept_[job_] = {std::move(results_), checkpoint_, checkpoint_warm_steps_, std::move(checkpoints_),
+                   promoted_};
     Kept& found = kept_[job];
     results_ = std::move(found.results);
     checkpoint_ = found.checkpoint;
+    checkpoints_ = std::move(found.checkpoints);
+    promoted_ = found.promoted;
     warm_steps_ = checkpoint_warm_steps_ = found.warm_steps;
     groups_.clear();
     job_ = job;
@@ -226,6 +282,8 @@ class FakeTrainer final : public Trainer {
   void MakeCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     checkpoint_ = Last();
     checkpoint_warm_steps_ = warm_steps_;
+    if (checkpoint_ < 0) return;
+    checkpoints_[checkpoint_] = results_.at(checkpoint_).policy.manifest_hash;
   }
   CheckpointInfo Info() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return {checkpoint_, absl::StrCat("checkpoint-", checkpoint_), 1, absl::UnixEpoch()};
@@ -257,6 +315,9 @@ class FakeTrainer final : public Trainer {
     result.policy = PolicyRef{job_, version, Sha256Hex(content), "fake"};
     result.metrics.values = {
         {"loss", 0.5}, {"kl", 0.01}, {"exact_compared", compared}, {"exact_max_difference", 0}};
+    if (const auto set = set_metrics_.find(version); set != set_metrics_.end()) {
+      for (const auto& [name, value] : set->second) result.metrics.values[name] = value;
+    }
     result.checkpointed = version % spec_.checkpoint.every_steps == 0;
     result.policy.recorded_job_hash = AsRecorded(result.policy);
     results_[version] = result;
@@ -271,10 +332,14 @@ class FakeTrainer final : public Trainer {
   int incarnation_ ABSL_GUARDED_BY(mu_) = 1, opens_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t warm_steps_ ABSL_GUARDED_BY(mu_) = 0, checkpoint_warm_steps_ ABSL_GUARDED_BY(mu_) = 0;
   PolicyVersion checkpoint_ ABSL_GUARDED_BY(mu_) = kNoPolicyVersion;
+  PolicyVersion promoted_ ABSL_GUARDED_BY(mu_) = kNoPolicyVersion;
+  std::map<PolicyVersion, std::string> checkpoints_ ABSL_GUARDED_BY(mu_);  // with their hashes
+  std::map<PolicyVersion, PolicyVersion> rollbacks_ ABSL_GUARDED_BY(mu_);
+  std::map<PolicyVersion, std::map<std::string, double>> set_metrics_ ABSL_GUARDED_BY(mu_);
   std::map<PolicyVersion, StepResult> results_ ABSL_GUARDED_BY(mu_);
   std::map<JobId, Kept> kept_ ABSL_GUARDED_BY(mu_);
   std::map<std::pair<PolicyVersion, Draw>, Group> groups_ ABSL_GUARDED_BY(mu_);
-  std::deque<Failure> step_failures_ ABSL_GUARDED_BY(mu_);
+  std::deque<Failure> step_failures_ ABSL_GUARDED_BY(mu_), rollback_failures_ ABSL_GUARDED_BY(mu_);
   std::deque<absl::Status> open_failures_ ABSL_GUARDED_BY(mu_);
   std::vector<TrainedStep> steps_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> exports_ ABSL_GUARDED_BY(mu_);

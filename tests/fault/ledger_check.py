@@ -7,6 +7,8 @@ What it holds the rows against, for each job:
   draws      each draw that was issued has rows or is counted as compacted, never both
   batches    versions follow each other; no draw is in two of them; what is trained is in the batch that trained it
   staleness  no batch was sampled at versions older than the job allows
+  rollbacks  a version that was made of an older one has no batch, and what is trained on later was issued and sampled
+             after it
   attempts   a worker's epochs never go back, an epoch is of one worker, each attempt has a number of its own
   progress   is of samples in flight whose group is not complete
   records    a complete group that is to be trained on is in its file
@@ -55,6 +57,7 @@ class Job:
         self.listed = {}  # version -> draws, in order; of batches whose rows are kept
         for r in self.rows("SELECT version, draw FROM batch_draws WHERE job = ? ORDER BY version, place"):
             self.listed.setdefault(r["version"], []).append(r["draw"])
+        self.rollbacks = self.rows("SELECT * FROM rollbacks WHERE job = ? ORDER BY version")
         self.groups = {r["draw"]: r for r in self.rows("SELECT * FROM groups WHERE job = ?")}
 
     def rows(self, sql, *values):
@@ -69,6 +72,7 @@ class Job:
         self.check_batches()
         self.check_trained()
         self.check_staleness()
+        self.check_rollbacks()
         self.check_attempts()
         self.check_progress()
         self.check_records()
@@ -159,9 +163,11 @@ class Job:
             if not self.replay and any(last >= self.next_draw for _, last in ranges):
                 self.wrong(f"the batch of version {v} has a draw that was not issued")
             if self.deterministic and v > 0:
-                expected = [((v - 1) * self.per_step, v * self.per_step - 1)]
+                fork, first_draw = self.fork_before(v)
+                begin = first_draw + (v - 1 - fork) * self.per_step
+                expected = [] if v == fork else list(range(begin, begin + self.per_step))
                 named = sorted(d for first, last in ranges for d in range(first, last + 1))
-                if named != list(range(expected[0][0], expected[0][1] + 1)):
+                if named != expected:
                     self.wrong(f"version {v} of a deterministic job has draws {named}")
         for a, b in overlaps(every):
             self.wrong(f"draw {b[0]} is in two batches")
@@ -172,7 +178,7 @@ class Job:
         trained = {}
         for r in self.rows("SELECT draw, idx, ledger, step FROM samples WHERE job = ?"):
             name = f"sample {r['draw']}/{r['idx']}"
-            if r["ledger"] in ("trained", "rolled_back"):
+            if r["ledger"] == "trained":
                 trained[r["step"]] = trained.get(r["step"], 0) + 1
                 ranges = self.draws_of.get(r["step"], [])
                 if not any(first <= r["draw"] <= last for first, last in ranges):
@@ -192,7 +198,7 @@ class Job:
             for draw in sorted(d for d in in_flight if any(first <= d <= last for first, last in ranges)):
                 self.wrong(f"draw {draw} is in flight, and version {b['version']} was trained on it")
         counted = sum(r["samples"] for r in
-                      self.rows("SELECT samples FROM ledger WHERE job = ? AND name IN ('trained', 'rolled_back')"))
+                      self.rows("SELECT samples FROM ledger WHERE job = ? AND name = 'trained'"))
         in_batches = sum(b["trained"] for b in self.batches)
         if counted != in_batches:
             self.wrong(f"{counted} samples are trained, the batches have {in_batches}")
@@ -202,14 +208,38 @@ class Job:
             if not b["committed"] or b["oldest"] is None:
                 continue
             before = b["version"] - 1
-            if not before - self.bound <= b["oldest"] <= before:
+            least = max(before - self.bound, self.fork_before(b["version"])[0])
+            if not least <= b["oldest"] <= before:
                 self.wrong(f"version {b['version']} was trained on samples of version {b['oldest']}; "
-                           f"{before - self.bound} to {before} are allowed")
+                           f"{least} to {before} are allowed")
             oldest = [self.groups[d]["oldest"] for first, last in self.draws_of[b["version"]]
                       for d in range(first, last + 1) if d in self.groups and self.groups[d]["oldest"] is not None]
             if oldest and min(oldest) < b["oldest"]:
                 self.wrong(f"version {b['version']} has a group of version {min(oldest)}, "
                            f"its batch says {b['oldest']}")
+
+    def fork_before(self, version):
+        """The last version up to this one that was made of an older one, and the first draw after it; (0, 0): none was."""
+        forks = [(r["version"], r["first_draw"]) for r in self.rollbacks if r["version"] <= version]
+        return forks[-1] if forks else (0, 0)
+
+    def check_rollbacks(self):
+        known = {b["version"] for b in self.batches}
+        for before, r in zip([None, *self.rollbacks], self.rollbacks):
+            name = f"version {r['version']} goes back to version {r['parent']}"
+            if r["version"] not in known:
+                self.wrong(f"there is no batch for the rollback of version {r['version']}")
+            elif self.draws_of[r["version"]] or self.listed.get(r["version"]):
+                self.wrong(f"{name} and has a batch")
+            if not 0 <= r["parent"] < r["version"] - 1:
+                self.wrong(name)
+            if before is not None and r["parent"] < before["version"]:
+                self.wrong(f"{name}, behind version {before['version']}")
+        for b in self.batches:
+            fork, first_draw = self.fork_before(b["version"])
+            ranges = self.draws_of[b["version"]] + [(d, d) for d in self.listed.get(b["version"], [])]
+            for draw in sorted({first for first, _ in ranges if first < first_draw}):
+                self.wrong(f"version {b['version']}: draw {draw} is from before the rollback of version {fork}")
 
     def check_attempts(self):
         numbers = set()
@@ -291,7 +321,7 @@ def check(state):
         for row in jobs:
             Job(db, state, row, lines.append).check()
         known = {row["job"] for row in jobs}
-        for table in ("groups", "samples", "ledger", "attempts", "batches", "batch_draws", "progress",
+        for table in ("groups", "samples", "ledger", "attempts", "batches", "batch_draws", "progress", "rollbacks",
                       "compacted_draws", "compacted_samples", "quarantine", "replay_steps"):
             for r in db.execute(f"SELECT DISTINCT job FROM {table}"):
                 if r["job"] not in known:

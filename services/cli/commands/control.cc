@@ -61,9 +61,12 @@ int Checkpoints(const ControlOptions& o) {
     std::cout << ToJson(all, /*pretty=*/true);
     return kDone;
   }
+  const auto job = (*client)->Get(o.job);
+  if (!job.ok()) return Report(job.status());
   std::cout << absl::StrFormat("%8s%16s  %s\n", "version", "bytes", "path");
   for (const v1::Checkpoint& c : *checkpoints) {
-    std::cout << absl::StrFormat("%8d%16d  %s\n", c.policy_version(), c.bytes(), c.path());
+    std::cout << absl::StrFormat("%8d%16d  %s%s\n", c.policy_version(), c.bytes(), c.path(),
+                                 c.policy_version() == job->promoted_version() ? "  (promoted)" : "");
   }
   return kDone;
 }
@@ -109,7 +112,7 @@ void AddControlCommands(CommandLine& line) {
       },
       Priority);
   line.Add<ControlOptions>(
-      "checkpoints", "Lists the full checkpoints of a job, oldest first.",
+      "checkpoints", "Lists the full checkpoints of a job, oldest first, and says which version is promoted.",
       [](CLI::App& command, ControlOptions& o) {
         command.add_option("JOB", o.job, "The job's name")->required();
         command.add_flag("--json", o.json, "Print JSON");
@@ -121,7 +124,10 @@ void AddControlCommands(CommandLine& line) {
       [](CLI::App& command, ExportOptions& o) {
         command.add_option("JOB", o.job, "The job's name")->required();
         command.add_option("DIR", o.directory, "Folder to write; must not exist or be empty")->required();
-        command.add_option("--version", o.version, "Policy version (default: the last)")
+        command
+            .add_option(
+                "--version", o.version,
+                "Policy version (default: the promoted one of a job with evaluation.gate, else the last)")
             ->check(CLI::NonNegativeNumber);
         AddConnectionOptions(command, o.connection);
       },

@@ -1,0 +1,93 @@
+// What a running job does by its own signals: rollbacks and promotions, and what a restart needs to know of
+// them.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/job_run.h"
+#include "coordinator/scheduler_guard.h"
+#include "core/base/log.h"
+#include "core/base/status.h"
+
+namespace sluice {
+
+void JobRun::Apply(absl::Time now, const RecordRollBack& a) {
+  const Fork& f = a.fork;
+  writes_.push_back([job = row_.view.job,
+                     rollback = StoredRollback{f.version, f.parent, f.first_draw, f.reason, now, false}](
+                        StoreTransaction& tx) { return tx.RecordRollBack(job, rollback); });
+  reports_.push_back([](CoordinatorMetrics* metrics) {
+    if (metrics != nullptr) metrics->RollingBack();
+  });
+}
+
+void JobRun::Apply(absl::Time, const RollBackDraws& a) {
+  for (Draw draw = a.first; draw < row_.next_draw; ++draw) ForgetGroup({false, draw});
+  writes_.push_back(
+      [job = row_.view.job, a](StoreTransaction& tx) { return tx.RollBackDraws(job, a.first, a.reason); });
+}
+
+void JobRun::Apply(absl::Time now, const CommitRollBack& a) {
+  JobView& view = row_.view;
+  row_.policy = a.policy;
+  view.version = view.step = a.policy.version;
+  view.rollbacks.push_back({a.fork.version, a.fork.parent, a.fork.reason, now});
+  last_commit_ = now;
+  train_rewards_.clear();
+  StepRecordView record;
+  record.step = record.version = a.policy.version;
+  record.time = now;
+  writes_.push_back([job = view.job, policy = a.policy, record](StoreTransaction& tx) {
+    return tx.CommitBatch(job, policy, {}, record);
+  });
+  LogWarning(
+      "rolled_back",
+      {{"job", view.job}, {"version", a.fork.version}, {"parent", a.fork.parent}, {"reason", a.fork.reason}});
+}
+
+void JobRun::Apply(absl::Time now, const PromoteVersion& a) {
+  row_.view.promoted = a.version;
+  Apply(now, Note{absl::StrCat("version ", a.version, " is promoted")});
+}
+
+HeldOutScore JobRun::ScoreOf(const EvaluationView& e) const {
+  const bool by_reward = row_.view.spec.evaluation.measure == HeldOutMeasure::kReward;
+  return {e.version, by_reward ? e.reward : e.accuracy, e.train_reward};
+}
+
+absl::Status JobRun::RestoreRollbacks(Store& store) {
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<StoredRollback> rollbacks, store.LoadRollbacks(row_.view.job));
+  for (const StoredRollback& stored : rollbacks) {
+    Fork fork{stored.version, stored.parent, stored.first_draw, stored.reason};
+    ++state_.rollbacks;
+    if (stored.committed) {
+      state_.fork = std::move(fork);
+    } else {
+      state_.rollback = std::move(fork);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// From the records of the last steps and of the evaluations.
+absl::Status JobRun::RestoreGuard(Store& store) {
+  GuardHistory history;
+  for (const EvaluationView& evaluation : row_.view.evaluations)
+    history.scores.push_back(ScoreOf(evaluation));
+  for (const RollbackView& rollback : row_.view.rollbacks)
+    history.forks.push_back({.version = rollback.version, .parent = rollback.parent});
+  const PolicyVersion judged = FirstJudged(state_);
+  PolicyVersion rewarded = state_.version + 1;  // the first since the last evaluation or rollback
+  if (state_.plan.evaluation_every > 0) rewarded = std::max(state_.evaluated_step, state_.fork.version) + 1;
+  for (PolicyVersion v = std::min(judged, rewarded); v <= state_.version; ++v) {
+    SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, store.LoadBatch(row_.view.job, v));
+    if (!batch) continue;
+    if (v >= judged) history.steps[v] = batch->metrics;
+    const auto reward = batch->metrics.find("reward");
+    if (v >= rewarded && reward != batch->metrics.end()) train_rewards_.push_back(reward->second);
+  }
+  sluice::RestoreGuard(history, state_);
+  return absl::OkStatus();
+}
+
+}  // namespace sluice
