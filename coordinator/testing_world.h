@@ -659,7 +659,7 @@ class SimulatedWorld {
     switch (start.op) {
       case LearnerOp::kPublishFirst:
         if (learner_.version < 0) {
-          learner_.made[0] = "0";
+          learner_.made.emplace(0, "0");
           learner_.version = 0;
           KeepCheckpoint();
         }
