@@ -81,7 +81,9 @@ void WorkLink::Report(v1::WorkReport report) {
   };
   mu_.Await(absl::Condition(&room));
   const auto worker = workers_.find(report.worker());
-  if (!open_ || said_all_ || worker == workers_.end() || worker->second.epoch == 0) return;
+  if (!open_ || said_all_ || worker == workers_.end()) return;
+  // One that asked to join may have an order already: the answer comes behind it.
+  if (worker->second.epoch == 0 && !worker->second.asked) return;
   const bool first = outgoing_.empty();
   *Room(bytes).add_reports() = std::move(report);
   wake_ = wake_ || first || BatchIsDue(absl::InfinitePast());

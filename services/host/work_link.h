@@ -51,7 +51,8 @@ class WorkLink final : public Membership {
 
   // Keeps the worker in the fleet from now on. An incarnation is made where there is none.
   void Join(v1::WorkJoin join);
-  // Of a worker that is registered; else it is dropped, as what waits to be sent is when the stream breaks.
+  // Of a worker that is registered or asked to be; else it is dropped, as what waits to be sent is when the
+  // stream breaks.
   // Waits while too much waits to be sent.
   void Report(v1::WorkReport report);
   // Of the worker's registration; 0: it has none now.

@@ -1,6 +1,7 @@
 #include "services/host/work_link.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -76,6 +77,7 @@ class FakeFleet final : public v1::FleetService::Service {
   // Set before use.
   int mute_streams = 0;  // answers nothing on the first so many
   int refuse_joins = 0;
+  bool order_first = false;  // gives the first worker order 9, and answers its join when that is reported on
   int64_t lease_nanos = 30000000;
 
  private:
@@ -107,6 +109,12 @@ class FakeFleet final : public v1::FleetService::Service {
     reports.insert(reports.end(), request.reports().begin(), request.reports().end());
     if (request.reports_size() > 0) batches.push_back(request.reports_size());
     leaves.insert(leaves.end(), request.leaves().begin(), request.leaves().end());
+    if (order_first && reports.empty()) {
+      if (response.joined_size() > 0) held_ = std::exchange(response, {});
+      response.add_orders()->set_order(9);
+    } else if (order_first) {
+      response.MergeFrom(std::exchange(held_, {}));
+    }
     if (!mute && response.ByteSizeLong() > 0) stream.Write(response);
   }
 
@@ -114,6 +122,7 @@ class FakeFleet final : public v1::FleetService::Service {
   std::vector<std::string> peers_ ABSL_GUARDED_BY(mu_);
   grpc::ServerContext* context_ ABSL_GUARDED_BY(mu_) = nullptr;
   ServerStream* stream_ ABSL_GUARDED_BY(mu_) = nullptr;
+  v1::WorkResponse held_ ABSL_GUARDED_BY(mu_);
   bool reads_ ABSL_GUARDED_BY(mu_) = true;
   bool refuse_renewal_ ABSL_GUARDED_BY(mu_) = false;
   int ended_ ABSL_GUARDED_BY(mu_) = 0;
@@ -126,7 +135,9 @@ class FakeHandler final : public WorkHandler {
     absl::MutexLock lock(&mu_);
     taken.push_back(order.order());
     latest_deadline = std::max(latest_deadline, deadline);
+    if (on_take) on_take(order);
   }
+  std::function<void(const v1::WorkOrder&)> on_take;  // set before use
   void Cancel(uint64_t order) override {
     absl::MutexLock lock(&mu_);
     cancelled.push_back(order);
@@ -279,6 +290,16 @@ TEST_F(WorkLinkTest, DoesNotTakeAnAbsurdLease) {
   link->Join(Worker(7));
   EXPECT_TRUE(fleet_.Await([&] { return fleet_.joins.size() >= 3; }));
   EXPECT_EQ(link->epoch(7), 0u);
+}
+
+TEST_F(WorkLinkTest, AnOrderThatComesBeforeTheAnswerToItsJoinIsReportedOn) {
+  fleet_.order_first = true;
+  const auto link = Connect();
+  handler_.on_take = [&](const v1::WorkOrder& order) { link->Report(Ended(order.order())); };
+  link->Join(Worker(7));
+  EXPECT_TRUE(link->AwaitJoined(1, Soon()));
+  ASSERT_FALSE(fleet_.reports.empty());
+  EXPECT_EQ(fleet_.reports[0].order(), 9u);
 }
 
 TEST_F(WorkLinkTest, WorkersLeaveAfterWhatTheyReported) {
