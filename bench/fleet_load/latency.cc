@@ -11,7 +11,7 @@ constexpr size_t kBuckets = 1200;                // up to about 20,000 s
 
 }  // namespace
 
-void Latency::Add(absl::Duration took) {
+void LatencyRecord::Add(absl::Duration took) {
   const double seconds = std::max(absl::ToDoubleSeconds(took), kLeast);
   const auto bucket = static_cast<size_t>(std::log(seconds / kLeast) / std::log(kGrowth));
   absl::MutexLock lock(&mu_);
@@ -21,7 +21,7 @@ void Latency::Add(absl::Duration took) {
   max_ = std::max(max_, took);
 }
 
-absl::Duration Latency::Quantile(double share) const {
+absl::Duration LatencyRecord::Quantile(double share) const {
   absl::MutexLock lock(&mu_);
   const auto wanted = static_cast<int64_t>(std::ceil(share * static_cast<double>(count_)));
   int64_t seen = 0;
@@ -33,12 +33,12 @@ absl::Duration Latency::Quantile(double share) const {
   return absl::ZeroDuration();
 }
 
-absl::Duration Latency::max() const {
+absl::Duration LatencyRecord::max() const {
   absl::MutexLock lock(&mu_);
   return max_;
 }
 
-int64_t Latency::count() const {
+int64_t LatencyRecord::count() const {
   absl::MutexLock lock(&mu_);
   return count_;
 }

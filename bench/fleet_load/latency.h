@@ -10,7 +10,7 @@
 
 namespace sluice::bench {
 
-class Latency {
+class LatencyRecord {
  public:
   void Add(absl::Duration took);
   // Of all so far; zero where there are none. `share` in [0, 1].

@@ -6,7 +6,7 @@ namespace sluice::bench {
 namespace {
 
 TEST(LatencyTest, QuantilesAreWithinTheWidthOfABucket) {
-  Latency latency;
+  LatencyRecord latency;
   for (int i = 1; i <= 1000; ++i) latency.Add(absl::Milliseconds(i));
   EXPECT_EQ(latency.count(), 1000);
   EXPECT_EQ(latency.max(), absl::Seconds(1));
@@ -16,7 +16,7 @@ TEST(LatencyTest, QuantilesAreWithinTheWidthOfABucket) {
 }
 
 TEST(LatencyTest, IsZeroOfNothingAndTakesWhatIsFarOff) {
-  Latency latency;
+  LatencyRecord latency;
   EXPECT_EQ(latency.Quantile(0.99), absl::ZeroDuration());
   latency.Add(absl::ZeroDuration());
   latency.Add(absl::Hours(1000));

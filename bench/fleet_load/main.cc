@@ -261,7 +261,7 @@ class Watch {
 nlohmann::json Result(const LoadOptions& o, const SimulatedWorkers& workers, const Figures& from,
                       const Figures& to) {
   const double seconds = absl::ToDoubleSeconds(to.time - from.time);
-  const auto milliseconds = [](const Latency& latency) {
+  const auto milliseconds = [](const LatencyRecord& latency) {
     return nlohmann::json{{"count", latency.count()},
                           {"p50", absl::ToDoubleMilliseconds(latency.Quantile(0.5))},
                           {"p99", absl::ToDoubleMilliseconds(latency.Quantile(0.99))},

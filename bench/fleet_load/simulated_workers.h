@@ -40,8 +40,8 @@ class SimulatedWorkers {
   // From the report of a group's end to the arrival of the worker's next group. `steady`: but for those whose
   // wait met a step, from its batch's closing to the first that is told of its version: then nothing may be
   // issued.
-  const Latency& dispatch() const { return dispatch_; }
-  const Latency& steady() const { return steady_; }
+  const LatencyRecord& dispatch() const { return dispatch_; }
+  const LatencyRecord& steady() const { return steady_; }
   // A step's batch is closed, or its version announced.
   void StepUnderWay(bool under_way);
   void Leave(absl::Time deadline);
@@ -62,7 +62,7 @@ class SimulatedWorkers {
   const SimulatedFleet fleet_;
   std::atomic<int64_t> completions_{0}, groups_{0};
   std::atomic<bool> measuring_{false};
-  Latency dispatch_, steady_;
+  LatencyRecord dispatch_, steady_;
   absl::Mutex mu_;
   std::priority_queue<Due, std::vector<Due>, std::greater<Due>> due_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false, wake_ ABSL_GUARDED_BY(mu_) = false;

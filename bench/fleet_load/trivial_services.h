@@ -39,6 +39,10 @@ class TrivialTrainer final : public Trainer {
     if (version == version_ + 1) Publish(job, version);
     return StepResult{policy_, {{{"samples", static_cast<double>(samples_)}}}, true};
   }
+  absl::StatusOr<PolicyRef> RollBack(const JobId&, PolicyVersion, PolicyVersion) override {
+    return absl::UnimplementedError("there is nothing to go back to here");
+  }
+  absl::StatusOr<CheckpointInfo> Promote(const JobId& job, PolicyVersion) override { return Checkpoint(job); }
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId&) override {
     return CheckpointInfo{version_, "nowhere", 0, absl::UnixEpoch()};
   }
