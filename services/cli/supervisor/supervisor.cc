@@ -22,6 +22,7 @@ constexpr absl::Duration kStartingPoll = absl::Milliseconds(20);
 constexpr absl::Duration kAdoptedPoll = absl::Milliseconds(200);
 constexpr absl::Duration kStoppingPoll = absl::Milliseconds(20);
 constexpr absl::Duration kKillLimit = absl::Seconds(5);  // from SIGKILL until the kernel lets go
+constexpr absl::Duration kLockPatience = absl::Seconds(2), kLockInterval = absl::Milliseconds(20);
 
 sigset_t SupervisedSignals() {
   sigset_t set;
@@ -45,6 +46,17 @@ void RotateLog(const std::string& path) {
   }
 }
 
+// A supervisor that was killed while it started a process leaves the lock with that one until it runs its
+// own program: a moment.
+absl::StatusOr<std::unique_ptr<FileLock>> AcquireLock(const std::string& path) {
+  const absl::Time deadline = absl::Now() + kLockPatience;
+  while (true) {
+    auto lock = FileLock::Acquire(path);
+    if (!absl::IsFailedPrecondition(lock.status()) || absl::Now() > deadline) return lock;
+    absl::SleepFor(kLockInterval);
+  }
+}
+
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options)) {
@@ -60,7 +72,7 @@ Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options))
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
   const std::string state = options.state;
   for (const char* folder : {"", "/logs", "/run"}) SLUICE_RETURN_IF_ERROR(MakeDirectories(state + folder));
-  auto lock = FileLock::Acquire(state + "/run/supervisor.lock");
+  auto lock = AcquireLock(state + "/run/supervisor.lock");
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the state directory ", state,
