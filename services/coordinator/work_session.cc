@@ -184,8 +184,8 @@ void WorkSession::OnWriteDone(bool ok) {
     absl::MutexLock lock(&mu_);
     writing_ = false;
   }
-  if (!ok) return End(absl::UnavailableError("the stream broke"));
-  Pump();
+  if (!ok) End(absl::UnavailableError("the stream broke"));
+  Pump();  // also of a stream that was ending before: it may have waited for this write
 }
 
 void WorkSession::OnReadDone(bool ok) {
