@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -283,14 +284,13 @@ TEST_F(WorkStreamTest, ALeaseThatIsNotRenewedRunsOut) {
   StartAll(absl::Milliseconds(30));
   RawStream stream(Address());
   ASSERT_TRUE(stream.Join(JoinOf(0, "rollout-0")).has_registered());
-  while (ViewOf("rollout-0").alive) {
-    v1::WorkRequest nothing;
-    ASSERT_TRUE(stream.Say(nothing));
-  }
+  const absl::Time limit = Soon();
+  while (ViewOf("rollout-0").alive && absl::Now() < limit) std::this_thread::yield();
   v1::WorkRequest say;
   say.mutable_renewal()->add_workers(0);
   ASSERT_TRUE(stream.Say(say));
-  EXPECT_EQ(stream.Hear([](const auto& r) { return r.has_renewed(); }).renewed().refused_size(), 1);
+  // Leases that were kept while it joined may be answered first.
+  EXPECT_EQ(stream.Hear([](const auto& r) { return r.renewed().refused_size() > 0; }).renewed().refused(0), 0u);
 }
 
 TEST_F(WorkStreamTest, StoppingEndsTheStreamsAndRefusesNewOnes) {
