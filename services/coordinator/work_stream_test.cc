@@ -290,7 +290,8 @@ TEST_F(WorkStreamTest, ALeaseThatIsNotRenewedRunsOut) {
   say.mutable_renewal()->add_workers(0);
   ASSERT_TRUE(stream.Say(say));
   // Leases that were kept while it joined may be answered first.
-  EXPECT_EQ(stream.Hear([](const auto& r) { return r.renewed().refused_size() > 0; }).renewed().refused(0), 0u);
+  EXPECT_EQ(stream.Hear([](const auto& r) { return r.renewed().refused_size() > 0; }).renewed().refused(0),
+            0u);
 }
 
 TEST_F(WorkStreamTest, StoppingEndsTheStreamsAndRefusesNewOnes) {
