@@ -74,9 +74,8 @@ absl::Status WorkAdapter::Generate(const v1::WorkOrder& order, absl::Time deadli
                                    const CancelToken& cancel) {
   SLUICE_ASSIGN_OR_RETURN(RolloutRequest request, FromProto(order.generate()));
   request.deadline = deadline;
-  const CancelToken stop = cancel;
   absl::Status too_large;
-  const absl::Status status = worker_.Generate(request, stop, [&](Trajectory trajectory) {
+  const absl::Status status = worker_.Generate(request, cancel, [&](Trajectory trajectory) {
     if (!too_large.ok()) return;
     v1::WorkReport report;
     report.set_worker(order.worker());
