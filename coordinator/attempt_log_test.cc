@@ -5,57 +5,24 @@
 namespace sluice {
 namespace {
 
-const absl::Time kNow = absl::UnixEpoch() + absl::Hours(1);
-
-class AttemptLogTest : public testing::Test {
- protected:
-  void Start(uint64_t id, Draw draw, uint32_t number = 0) {
-    log_.Started(
-        {.attempt = id, .group = {false, draw}, .number = number, .deadline = kNow + absl::Minutes(1)});
-    state_.attempts[id] = {};
-  }
-  // What the end of attempt 1 by `body` is taken for.
-  AttemptOutcome OutcomeOf(decltype(Event::body) body, absl::Time now = kNow) {
-    Start(1, 7);
-    state_.attempts.erase(1);
-    const auto ended = log_.Ended({now, std::move(body)}, state_);
-    EXPECT_EQ(ended.size(), 1u);
-    return ended.empty() ? AttemptOutcome::kFailed : ended[0].outcome;
-  }
-  AttemptLog log_;
-  SchedulerState state_;
-};
-
-TEST_F(AttemptLogTest, NamesTheOutcomeByWhatEndedTheAttempt) {
-  EXPECT_EQ(OutcomeOf(GenerateEnded{1, absl::OkStatus()}), AttemptOutcome::kDone);
-  EXPECT_EQ(OutcomeOf(GenerateEnded{1, absl::InternalError("")}), AttemptOutcome::kFailed);
-  EXPECT_EQ(OutcomeOf(GenerateEnded{1, absl::UnavailableError("")}), AttemptOutcome::kLost);
-  EXPECT_EQ(OutcomeOf(GenerateEnded{1, absl::CancelledError("")}), AttemptOutcome::kCancelled);
-  EXPECT_EQ(OutcomeOf(SampleArrived{1}), AttemptOutcome::kDone);
-  EXPECT_EQ(OutcomeOf(SampleArrived{2}), AttemptOutcome::kHedgeLost);
-  EXPECT_EQ(OutcomeOf(WorkerDown{"w", 1, ""}), AttemptOutcome::kLost);
-  EXPECT_EQ(OutcomeOf(RolloutUp{"w", 2}), AttemptOutcome::kLost);
-  EXPECT_EQ(OutcomeOf(TickEvent{}), AttemptOutcome::kCancelled);
-  EXPECT_EQ(OutcomeOf(TickEvent{}, kNow + absl::Minutes(1)), AttemptOutcome::kLost);
-  EXPECT_EQ(OutcomeOf(CancelEvent{}), AttemptOutcome::kCancelled);
-}
-
-TEST_F(AttemptLogTest, ReportsEachAttemptOfTrainingOnceWithItsTokens) {
-  Start(1, 7, 3);
-  Start(2, 8);
-  log_.Started({.attempt = 3, .group = {true, 0}});
-  log_.CountTokens(1, 5);
-  log_.CountTokens(1, 6);
-  log_.CountTokens(9, 6);
-  state_.attempts.erase(1);
-  const Event event{kNow, GenerateEnded{1, absl::OkStatus()}};
-  const auto ended = log_.Ended(event, state_);
-  ASSERT_EQ(ended.size(), 1u);
-  EXPECT_EQ(ended[0].draw, 7u);
-  EXPECT_EQ(ended[0].number, 3u);
-  EXPECT_EQ(ended[0].tokens, 11);
-  EXPECT_EQ(ended[0].ended, kNow);
-  EXPECT_TRUE(log_.Ended(event, state_).empty());
+TEST(AttemptLog, ReportsEachAttemptOfTrainingOnceWithItsTokens) {
+  const absl::Time now = absl::UnixEpoch() + absl::Hours(1);
+  AttemptLog log;
+  log.Started({.attempt = 1, .group = {false, 7}, .number = 3});
+  log.Started({.attempt = 2, .group = {false, 8}});
+  log.Started({.attempt = 3, .group = {true, 0}});
+  log.CountTokens(1, 5);
+  log.CountTokens(1, 6);
+  log.CountTokens(9, 6);
+  const auto ended = log.Ended(now, {1, AttemptOutcome::kLost});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->draw, 7u);
+  EXPECT_EQ(ended->number, 3u);
+  EXPECT_EQ(ended->tokens, 11);
+  EXPECT_EQ(ended->outcome, AttemptOutcome::kLost);
+  EXPECT_EQ(ended->ended, now);
+  EXPECT_FALSE(log.Ended(now, {1, AttemptOutcome::kDone}).has_value());
+  EXPECT_FALSE(log.Ended(now, {3, AttemptOutcome::kDone}).has_value()) << "of an evaluation";
 }
 
 }  // namespace

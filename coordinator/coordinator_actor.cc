@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kEventsPerTurn = 256;
 const absl::Duration kStallRetry = absl::Seconds(1);
+const absl::Duration kServedInterval = absl::Seconds(1);  // between looks at what the workers serve
 
 }  // namespace
 
@@ -172,6 +173,7 @@ void CoordinatorImpl::Flush() {
 
 void CoordinatorImpl::FlushRun(ActiveRun& run) {
   JobRun& job = *run.job;
+  job.Advance(options_.clock->Now());
   if (IsTerminal(job.row().view.state)) WatchStalls(run);  // a job that ended waits for nothing
   const std::vector<StoreWrite> writes = job.TakeWrites();
   if (!writes.empty()) {
@@ -203,6 +205,7 @@ void CoordinatorImpl::RemoveRun(uint64_t number) {
   orders_.CancelRun(number);
   runs_.erase(number);
   waiting_changed_ = workers_changed_ = true;
+  served_looked_ = absl::InfinitePast();
   ReportStalls(options_.clock->Now());
 }
 
@@ -228,16 +231,19 @@ void CoordinatorImpl::PublishRun(ActiveRun& run, const std::string& stalled) {
 }
 
 void CoordinatorImpl::PublishServed() {
+  if (absl::Now() - served_looked_ < kServedInterval) return;
+  served_looked_ = absl::Now();
   std::map<std::string, WorkerView> served;
   for (const auto& [number, run] : runs_) {
     if (!run->learner.empty()) served[run->learner].job = run->name();
-    for (const auto& [name, worker] : run->job->state().reward) served[name].in_flight += worker.in_flight;
+    for (const auto& [name, worker] : run->job->state().reward)
+      served[name].in_flight += static_cast<int32_t>(worker.calls.size());
     for (const auto& [name, worker] : run->job->state().rollout) {
       const auto it = rollouts_.find(name);
       if (it == rollouts_.end() || it->second.run != number) continue;
       WorkerView& view = served[name];
       view.version = worker.version;
-      view.in_flight = worker.in_flight;
+      view.in_flight = static_cast<int32_t>(worker.calls.size());
       view.job = run->name();
     }
   }

@@ -166,6 +166,7 @@ class CoordinatorImpl final : public Coordinator {
   std::vector<ShareClaim> claims_;  // that the workers were shared out by
   bool workers_changed_ = false;    // since then
   absl::Time last_tick_;            // real time
+  absl::Time served_looked_;        // real time
   absl::Time next_disk_look_;       // real time
   std::string low_disk_;            // why nothing new begins; empty: there is room
   bool draining_ = false;           // nothing new is begun

@@ -74,6 +74,7 @@ void CoordinatorImpl::CountWorkers() {
 
 // Takes a rollout worker from the job that it works for and gives it to `job`; empty: to none.
 void CoordinatorImpl::MoveWorker(const std::string& name, const JobId& job) {
+  served_looked_ = absl::InfinitePast();
   const absl::Time now = options_.clock->Now();
   RolloutMember& worker = rollouts_.at(name);
   if (ActiveRun* from = RunOf(worker.run)) {

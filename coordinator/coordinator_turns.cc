@@ -68,6 +68,7 @@ std::string CoordinatorImpl::FreeLearner(const JobRow& row) {
 }
 
 void CoordinatorImpl::GiveLearner(ActiveRun& run, const std::string& learner) {
+  served_looked_ = absl::InfinitePast();
   run.learner = learner;
   run.job->SetLearner(learner);
   Deliver(run, learners_.at(learner));

@@ -82,19 +82,30 @@ JobRun::JobRun(JobRow row, PromptSet prompts, const std::string& log_folder)
 }
 
 void JobRun::Handle(const Event& event) {
-  if (last_commit_ == absl::Time()) last_commit_ = event.now;
-  now_ = event.now;
+  Begin(event.now);
+  ApplyAll(event.now, TakeIn(state_, event));
+}
+
+void JobRun::Advance(absl::Time now) {
+  Begin(now);
   if (!state_.plan.deterministic) quarantine_.Foresee(order_, state_);
-  for (const Action& action : Step(state_, event)) {
-    std::visit([&](const auto& a) { Apply(event.now, a); }, action);
+  ApplyAll(now, Decide(state_, now));
+  if (const auto score = std::exchange(scored_, std::nullopt)) {
+    Handle({now, EvaluationScored{*score}});
+    ApplyAll(now, Decide(state_, now));
   }
-  for (const AttemptEnd& end : attempts_.Ended(event, state_)) {
-    writes_.push_back([job = row_.view.job, end](StoreTransaction& tx) {
-      return tx.EndAttempt(job, end.draw, end.number, end.outcome, end.tokens, end.ended);
-    });
+  RefreshRow(now);
+}
+
+void JobRun::Begin(absl::Time now) {
+  if (last_commit_ == absl::Time()) last_commit_ = now;
+  now_ = now;
+}
+
+void JobRun::ApplyAll(absl::Time now, const std::vector<Action>& actions) {
+  for (const Action& action : actions) {
+    std::visit([&](const auto& a) { Apply(now, a); }, action);
   }
-  if (const auto score = std::exchange(scored_, std::nullopt)) Handle({event.now, EvaluationScored{*score}});
-  RefreshRow(event.now);
 }
 
 void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory, int64_t new_tokens) {
@@ -232,11 +243,9 @@ void JobRun::SetPriority(absl::Time now, int32_t priority) {
 }
 
 std::map<std::string, int64_t> JobRun::QueueDepths() const {
-  int64_t ready = 0;
-  for (const auto& [key, group] : state_.groups) ready += group.ready;
   return {{"generate", static_cast<int64_t>(state_.attempts.size())},
           {"score", static_cast<int64_t>(state_.to_score.size())},
-          {"ready", ready}};
+          {"ready", static_cast<int64_t>(state_.index.groups.ready().size())}};
 }
 
 Group JobRun::Assemble(const GroupKey& key) {
@@ -441,6 +450,14 @@ void JobRun::Apply(absl::Time now, const Note& a) {
   writes_.push_back(
       [job = row_.view.job, event = events.back()](StoreTransaction& tx) { return tx.AddEvent(job, event); });
   LogInfo("job_event", {{"job", row_.view.job}, {"text", a.text}});
+}
+
+void JobRun::Apply(absl::Time now, const AttemptOver& a) {
+  const std::optional<AttemptEnd> end = attempts_.Ended(now, a);
+  if (!end) return;
+  writes_.push_back([job = row_.view.job, end = *end](StoreTransaction& tx) {
+    return tx.EndAttempt(job, end.draw, end.number, end.outcome, end.tokens, end.ended);
+  });
 }
 
 void JobRun::Apply(absl::Time now, const StartGenerate& a) {

@@ -42,13 +42,14 @@ class JobRun {
   // Prompts of these rows are handed out again; none: all.
   void ReleasePrompts(const std::vector<uint64_t>& rows) { quarantine_.Release(rows); }
   // Of each reward worker at once.
-  void LimitScoreCalls(int32_t calls) { state_.plan.score_calls_per_worker = calls; }
-  // Whether the learner is to be made free for another job; with the next event.
+  void LimitScoreCalls(int32_t calls) { sluice::LimitScoreCalls(state_, calls); }
+  // Whether the learner is to be made free for another job; with the next Advance.
   void Yield(bool yields) { state_.yields = yields; }
   // The learner that has the job from now on.
   void SetLearner(const std::string& name) { row_.view.learner = name; }
   void SetPriority(absl::Time now, int32_t priority);
-  // Takes the event in. Its writes and effects are added to those that wait to be taken.
+  // Takes the event in. Its writes and effects are added to those that wait to be taken. What follows from it
+  // is decided by the next Advance, once for any number of events.
   void Handle(const Event& event);
   // With the data that belong to the event.
   // `new_tokens`: of a completion that is finished, those that this attempt sampled.
@@ -57,6 +58,8 @@ class JobRun {
                       std::vector<Verdict> verdicts);
   void HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics);
 
+  // Decides all that can be decided now. To be called before what waits is taken.
+  void Advance(absl::Time now);
   // Writes first, in one transaction; then, when it is durable, reports and effects.
   std::vector<StoreWrite> TakeWrites();
   std::vector<Action> TakeEffects() { return std::exchange(effects_, {}); }
@@ -85,6 +88,8 @@ class JobRun {
   void CompareMembers(const GroupKey& group, ScoreEnded& event);
   TrajectoryRules RulesFor(const GroupKey& key);
   const SamplingParams& SamplingOf(const GroupKey& key) const;
+  void Begin(absl::Time now);
+  void ApplyAll(absl::Time now, const std::vector<Action>& actions);
   void CheckBegun(const StartGenerate& a);
   void CountTokens(int64_t resumed, int64_t lost);
   void SaveProgress();
@@ -106,6 +111,7 @@ class JobRun {
   void Apply(absl::Time now, const SaveState& a);
   void Apply(absl::Time now, const Note& a);
   void Apply(absl::Time now, const TakeRecorded& a);
+  void Apply(absl::Time now, const AttemptOver& a);
   void Apply(absl::Time now, const StartGenerate& a);
   void Apply(absl::Time now, const StartLearner& a);
   template <typename Effect>

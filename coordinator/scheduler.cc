@@ -1,7 +1,9 @@
 #include "coordinator/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler_step.h"
@@ -37,16 +39,78 @@ int64_t DropsToPause(const JobPlan& plan) {
   return std::max(kMinDropsToPause, kStepsOfDropsToPause * plan.groups_per_step);
 }
 
-std::vector<Action> Step(SchedulerState& state, const Event& event) {
+std::vector<Action> TakeIn(SchedulerState& state, const Event& event) {
   SchedulerStep step(state, event.now);
   std::visit([&](const auto& body) { step.On(body); }, event.body);
+  return step.Take();
+}
+
+std::vector<Action> Decide(SchedulerState& state, absl::Time now) {
+  SchedulerStep step(state, now);
   step.Advance();
   return step.Take();
 }
 
+std::vector<Action> Step(SchedulerState& state, const Event& event) {
+  std::vector<Action> actions = TakeIn(state, event);
+  std::vector<Action> decided = Decide(state, event.now);
+  std::move(decided.begin(), decided.end(), std::back_inserter(actions));
+  return actions;
+}
+
+namespace {
+
+void MakeIndex(SchedulerState& s) {
+  s.index = {};
+  s.index.made = true;
+  for (auto& [key, group] : s.groups) {
+    group.place = {};
+    s.index.groups.Place(key, group);
+    if (!key.evaluation && s.learner.added.count(key.draw) > 0)
+      s.index.groups.Added(group.train_by, key.draw);
+  }
+  for (const auto& [name, worker] : s.rollout) {
+    if (worker.loading != kNoPolicyVersion) s.index.rollout.CountReceiver(worker.source, 1);
+  }
+  const auto place = [](std::map<std::string, WorkerState>& workers, WorkerIndex& index) {
+    for (auto& [name, worker] : workers) {
+      worker.place = {};
+      index.Place(name, worker);
+    }
+  };
+  place(s.rollout, s.index.rollout);
+  place(s.reward, s.index.reward);
+}
+
+}  // namespace
+
+SchedulerIndex IndexOf(SchedulerState state) {
+  MakeIndex(state);
+  return std::move(state.index);
+}
+
+SchedulerStep::SchedulerStep(SchedulerState& state, absl::Time now) : s_(state), now_(now) {
+  if (!s_.index.made) MakeIndex(s_);
+}
+
+void SchedulerStep::Place(Workers& workers, const std::string& name) {
+  const auto it = workers.find(name);
+  if (it != workers.end()) IndexOf(workers).Place(name, it->second);
+}
+
+void SchedulerStep::EraseGroup(const GroupKey& key) {
+  const auto it = s_.groups.find(key);
+  if (it == s_.groups.end()) return;
+  s_.index.groups.Remove(key, it->second);
+  s_.groups.erase(it);
+}
+
 void SchedulerStep::Advance() {
   if (ended() || s_.stood_down) return;
+  WakeRested(s_.rollout);
+  WakeRested(s_.reward);
   ExpireCalls();
+  ExpireLoads();
   if (s_.plan.deterministic) FindCompleteBelow();
   DriveEvaluation();
   DriveLearner();
@@ -54,22 +118,6 @@ void SchedulerStep::Advance() {
   LoadPolicies();
   Dispatch();
   MaybeSucceed();
-}
-
-void SchedulerStep::On(const RolloutUp& e) {
-  if (auto it = s_.rollout.find(e.name);
-      it != s_.rollout.end() && it->second.alive && it->second.epoch >= e.epoch)
-    return;
-  LoseWorker(s_.rollout, e.name);
-  s_.rollout[e.name] = WorkerState{.epoch = e.epoch, .alive = true, .slots = e.slots};
-}
-
-void SchedulerStep::On(const RewardUp& e) {
-  if (auto it = s_.reward.find(e.name);
-      it != s_.reward.end() && it->second.alive && it->second.epoch >= e.epoch)
-    return;
-  LoseWorker(s_.reward, e.name);
-  s_.reward[e.name] = WorkerState{.epoch = e.epoch, .alive = true};
 }
 
 void SchedulerStep::On(const LearnerUp& e) {
@@ -88,6 +136,7 @@ void SchedulerStep::On(const LearnerUp& e) {
   fresh.failures = s_.learner.failures;
   fresh.incarnation = s_.learner.incarnation;
   s_.learner = std::move(fresh);
+  ForgetAdded();
 }
 
 void SchedulerStep::On(const WorkerDown& e) {
@@ -97,11 +146,12 @@ void SchedulerStep::On(const WorkerDown& e) {
     if (it == workers->end() || it->second.epoch != e.epoch) continue;
     LoseWorker(*workers, e.name, e.given_away ? TryFailure::kBusy : TryFailure::kLost);
     it->second.alive = false;
+    Place(*workers, e.name);
     known = true;
   }
   if (s_.learner.name == e.name && s_.learner.epoch == e.epoch && s_.learner.alive) {
     s_.learner.alive = s_.learner.open = false;
-    s_.learner.added.clear();
+    ForgetAdded();
     known = true;
   }
   if (known && !e.given_away && !ended()) Do(Note{absl::StrCat("worker ", e.name, " is lost: ", e.reason)});
@@ -145,12 +195,16 @@ bool CanStandDown(const SchedulerState& s) {
 
 void SchedulerStep::End(JobEnd end, const std::string& error) {
   if (ended()) return;
-  for (const auto& [id, attempt] : s_.attempts) Do(CancelGenerate{id});
+  for (const auto& [id, attempt] : s_.attempts) {
+    Do(CancelGenerate{id});
+    Do(AttemptOver{id, AttemptOutcome::kCancelled});
+  }
   s_.attempts.clear();
   s_.score_calls.clear();
   s_.to_score.clear();
-  for (auto& [name, worker] : s_.rollout) worker.in_flight = 0;
-  for (auto& [name, worker] : s_.reward) worker.in_flight = 0;
+  for (auto* workers : {&s_.rollout, &s_.reward}) {
+    for (auto& [name, worker] : *workers) worker.calls.clear();
+  }
   for (auto& [key, group] : s_.groups) {
     SettleLost(key, group);
     if (!key.evaluation) Do(DropGroup{key.draw, LedgerColumn::kCancelled, "the job ended"});
@@ -160,6 +214,7 @@ void SchedulerStep::End(JobEnd end, const std::string& error) {
   s_.evaluation.reset();
   s_.unjudged = s_.promoting = kNoPolicyVersion;
   s_.rollback.reset();
+  MakeIndex(s_);
   s_.end = end;
   s_.error = error;
   Do(SaveState{});
@@ -210,8 +265,7 @@ std::string Sampling(const SchedulerState& s) {
     return absl::StrCat("the evaluation of version ", s.evaluation->version, ": ", s.evaluation->done, " of ",
                         s.plan.evaluation_prompts, " prompts done");
   }
-  int64_t ready = 0;
-  for (const auto& [key, group] : s.groups) ready += !key.evaluation && group.ready;
+  const auto ready = static_cast<int64_t>(s.index.groups.ready().size());
   const int64_t wanted = s.plan.groups_per_step;
   std::string out = absl::StrCat("the groups of step ", s.version + 1, ": ", std::min(ready, wanted), " of ",
                                  wanted, " complete");

@@ -1,7 +1,9 @@
-// What happens next in one job: Step(state, event) -> actions. No input or output, no clock, no randomness:
-// time comes with the events, so restart, duplicate, late and lost messages are tables (scheduler_test.cc).
-// The runner executes the actions in order; those that change the store come before the effects that depend
-// on them.
+// What happens next in one job: TakeIn(state, event) -> actions takes in what happened, Decide(state, now) ->
+// actions decides all that can be decided, once for any number of events. No input or output, no clock, no
+// randomness: time comes with the events, so restart, duplicate, late and lost messages are tables
+// (scheduler_test.cc). The runner executes the actions in order; those that change the store come before the
+// effects that depend on them. What it costs grows with the logarithm of groups and workers
+// (scheduler_index.h).
 //
 // Staleness (invariant STALE): a group handed to a worker at version w gets train_by = w + max_versions. With
 // v the last committed version, a new group is handed out only while fewer than groups_per_step x (train_by -
@@ -37,19 +39,14 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "coordinator/attempt_outcome.h"
 #include "coordinator/replay_schedule.h"
+#include "coordinator/scheduler_index.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/trainer.h"
 #include "core/rl/types.h"
 
 namespace sluice {
-
-// Training groups are named by their draw; an evaluation's by the row of its prompt.
-struct GroupKey {
-  bool evaluation = false;
-  Draw draw = 0;
-  friend auto operator<=>(const GroupKey&, const GroupKey&) = default;
-};
 
 struct SampleRef {
   GroupKey group;
@@ -89,6 +86,7 @@ struct SampleSlot {
   SampleStatus status = SampleStatus::kPending;
   int32_t failures = 0, losses = 0,
           judge_failures = 0;  // tries lost by: an error, the worker's end, the checker
+  bool queued = false;         // in to_score
   double reward = 0;           // where kScored
 };
 
@@ -103,8 +101,10 @@ struct GroupState {
   PolicyVersion oldest = kNoPolicyVersion;  // oldest version among its spans
   bool ready = false;                       // complete and durable
   uint32_t attempts = 0;                    // so far
+  std::vector<uint64_t> running;            // attempts under way
   std::map<uint32_t, LostSample> lost;      // by index
   std::vector<SampleSlot> samples;
+  GroupPlace place;  // in the index
 };
 
 struct AttemptState {
@@ -128,11 +128,13 @@ struct WorkerState {
   std::string source;                        // the worker that it loads from; empty: the learner
   bool only_learner = false;                 // loads from there next: a worker could not give it the policy
   bool gives = true;                         // policies to others
-  int32_t in_flight = 0;                     // attempts or score calls
-  int32_t slots = 0;  // attempts that it takes at once over its stream; 0: it is called
+  std::set<uint64_t> calls;                  // attempts or score calls under way
+  int32_t slots = 1;                         // how many there may be
+  bool called = false;                       // each attempt takes a thread: it has no stream
   absl::Time load_deadline;
-  absl::Time not_before = absl::InfinitePast();
+  absl::Time not_before = absl::InfinitePast();  // rests until then
   absl::Duration backoff;
+  WorkerPlace place;  // in the index
 };
 
 enum class LearnerOp {
@@ -196,6 +198,14 @@ struct Fork {
   std::string reason = {};
 };
 
+// Of a state: made with its first step, and kept from then on.
+struct SchedulerIndex {
+  bool made = false;
+  GroupIndex groups;
+  WorkerIndex rollout, reward;
+  friend bool operator==(const SchedulerIndex&, const SchedulerIndex&) = default;
+};
+
 enum class JobEnd { kNone, kSucceeded, kFailed, kCancelled };
 
 struct SchedulerState {
@@ -223,10 +233,11 @@ struct SchedulerState {
   std::vector<Draw> batch;                            // recorded for version + 1; empty: none
   absl::Time blocked_since = absl::InfiniteFuture();  // the batch waits for due groups only
 
+  // In order of their start, hence of their deadlines, as long as the clock does not go back.
   std::map<uint64_t, AttemptState> attempts;
   std::map<uint64_t, ScoreCallState> score_calls;
-  std::deque<SampleRef> to_score;
-  uint64_t next_id = 1;  // of attempts and calls
+  std::deque<SampleRef> to_score;  // some of groups that are gone
+  uint64_t next_id = 1;            // of attempts and calls
   std::map<std::string, WorkerState> rollout, reward;
   LearnerState learner;
   std::optional<EvaluationRun> evaluation;
@@ -238,6 +249,7 @@ struct SchedulerState {
   int64_t rollbacks = 0;                       // recorded ones
   PolicyVersion promoted = kNoPolicyVersion;   // last
   PolicyVersion promoting = kNoPolicyVersion;  // its checkpoint is to be made and kept
+  SchedulerIndex index;
 };
 
 // Of deterministic jobs: the batch that a draw belongs to, which is trained on at this version, and the
@@ -381,6 +393,10 @@ struct TakeRecorded {
   Draw draw = 0;
   std::vector<uint32_t> indices;
 };
+struct AttemptOver {
+  uint64_t attempt = 0;
+  AttemptOutcome outcome = AttemptOutcome::kDone;
+};
 // --- and the effects ---
 struct StartGenerate {
   uint64_t attempt = 0;
@@ -417,11 +433,17 @@ struct StartLearner {
 
 using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
                             RecordRollBack, CommitRollBack, RollBackDraws, PromoteVersion, RecordWarmStep,
-                            FinishEvaluation, SaveState, Note, TakeRecorded, StartGenerate, CancelGenerate,
-                            StartScore, StartLoad, StartLearner>;
+                            FinishEvaluation, SaveState, Note, TakeRecorded, AttemptOver, StartGenerate,
+                            CancelGenerate, StartScore, StartLoad, StartLearner>;
 
-// Takes in one event and decides all that can be decided now.
+// Takes in one event.
+std::vector<Action> TakeIn(SchedulerState& state, const Event& event);
+// Decides all that can be decided now.
+std::vector<Action> Decide(SchedulerState& state, absl::Time now);
+// Both.
 std::vector<Action> Step(SchedulerState& state, const Event& event);
+// The index that a state must have.
+SchedulerIndex IndexOf(SchedulerState state);
 
 // Workers that load a policy from one worker, or from the learner, at a time: so it spreads as a tree.
 constexpr int kReceiversPerSource = 2;
@@ -439,6 +461,9 @@ struct VersionRange {
   PolicyVersion min = 0, max = 0;
 };
 VersionRange AllowedVersions(const SchedulerState& state, const GroupKey& key);
+
+// Of each reward worker at once, from now on.
+void LimitScoreCalls(SchedulerState& state, int32_t calls);
 
 // Of a state that yields: nothing would be lost if it stood down now.
 bool CanStandDown(const SchedulerState& state);

@@ -2,147 +2,22 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler_step.h"
 
 namespace sluice {
-namespace {
-
-// A worker that died under a sample more often than this, per allowed attempt, is likely killed by it.
-constexpr int32_t kLossesPerAttempt = 4;
-constexpr size_t kMaxErrorBytes = 200;
-
-bool IsTransport(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
-         absl::IsFailedPrecondition(status) || absl::IsCancelled(status) || absl::IsAborted(status);
-}
-
-// What a worker says, as one short line.
-std::string Brief(absl::string_view message) {
-  std::string out(message.substr(0, kMaxErrorBytes));
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return absl::ascii_iscntrl(c); }, ' ');
-  return out;
-}
-
-std::string WithDetail(const char* reason, const std::string& detail) {
-  return detail.empty() ? reason : absl::StrCat(reason, ": ", detail);
-}
-
-}  // namespace
-
-void SchedulerStep::LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name,
-                               TryFailure why) {
-  if (workers.count(name) == 0) return;
-  std::vector<uint64_t> attempts, calls;
-  if (&workers == &s_.rollout) {
-    for (const auto& [id, attempt] : s_.attempts) {
-      if (attempt.worker == name) attempts.push_back(id);
-    }
-  } else {
-    for (const auto& [id, call] : s_.score_calls) {
-      if (call.worker == name) calls.push_back(id);
-    }
-  }
-  for (uint64_t id : attempts) {
-    Do(CancelGenerate{id});
-    EndAttempt(id, why, absl::StrCat(name, " was lost"));
-  }
-  for (uint64_t id : calls) RequeueScores(id, false);
-}
-
-void SchedulerStep::On(const PolicyLoaded& e) {
-  auto it = s_.rollout.find(e.worker);
-  if (it == s_.rollout.end() || it->second.epoch != e.epoch || it->second.loading != e.version) return;
-  WorkerState& worker = it->second;
-  worker.loading = kNoPolicyVersion;
-  const std::string source = std::exchange(worker.source, "");
-  worker.only_learner = !e.status.ok() && !source.empty();
-  if (e.status.ok()) {
-    worker.version = std::max(worker.version, e.version);
-    worker.backoff = absl::ZeroDuration();
-    return;
-  }
-  if (auto giver = s_.rollout.find(source); giver != s_.rollout.end() && absl::IsUnimplemented(e.status)) {
-    giver->second.gives = false;
-  }
-  if (worker.backoff == absl::ZeroDuration() && !ended()) {
-    Do(Note{absl::StrCat(e.worker, " could not load version ", e.version, ": ", e.status.message())});
-  }
-  Backoff(now_, worker.not_before, worker.backoff);
-}
-
-void SchedulerStep::On(const SampleArrived& e) {
-  auto it = s_.attempts.find(e.attempt);
-  if (it == s_.attempts.end() || it->second.indices.count(e.index) == 0) return;  // late or sent twice
-  const GroupKey key = it->second.group;
-  GroupState& group = s_.groups.at(key);
-  // Sampled at an older version than the worker said, it would break the bound: the sample stays to come.
-  const VersionRange allowed = AllowedVersions(s_, key);
-  if (e.oldest < allowed.min || std::max(e.oldest, e.newest) > allowed.max) return;
-  it->second.indices.erase(e.index);
-  group.oldest = group.oldest == kNoPolicyVersion ? e.oldest : std::min(group.oldest, e.oldest);
-  group.samples[e.index].status = SampleStatus::kGenerated;
-  if (auto worker = s_.rollout.find(it->second.worker); worker != s_.rollout.end()) {
-    worker->second.backoff = absl::ZeroDuration();
-  }
-  SampleChanged(key);
-}
-
-void SchedulerStep::On(const GenerateEnded& e) {
-  auto it = s_.attempts.find(e.attempt);
-  if (it == s_.attempts.end()) return;
-  auto worker = s_.rollout.find(it->second.worker);
-  const bool tried_for_ever = s_.plan.deterministic && !it->second.indices.empty();
-  if (worker != s_.rollout.end() && (IsTransport(e.status) || tried_for_ever)) {
-    // It cannot work now. Without the job's policy it has to load it again.
-    Backoff(now_, worker->second.not_before, worker->second.backoff);
-    if (absl::IsFailedPrecondition(e.status)) worker->second.version = kNoPolicyVersion;
-  }
-  EndAttempt(e.attempt,
-             absl::IsUnavailable(e.status) ? TryFailure::kLost
-             : IsTransport(e.status)       ? TryFailure::kBusy
-                                           : TryFailure::kError,
-             e.status.ok() ? "the completion did not come" : Brief(e.status.message()));
-}
-
-void SchedulerStep::EndAttempt(uint64_t id, TryFailure failure, const std::string& error) {
-  auto it = s_.attempts.find(id);
-  if (it == s_.attempts.end()) return;
-  const AttemptState attempt = it->second;
-  s_.attempts.erase(it);
-  auto worker = s_.rollout.find(attempt.worker);
-  if (worker != s_.rollout.end() && worker->second.in_flight > 0) --worker->second.in_flight;
-  GroupState& group = s_.groups.at(attempt.group);
-  for (uint32_t index : attempt.indices) {
-    SampleSlot& slot = group.samples[index];
-    Retry({attempt.group, index}, slot, failure, error);
-  }
-  SampleChanged(attempt.group);
-}
-
-void SchedulerStep::Retry(const SampleRef& ref, SampleSlot& slot, TryFailure failure,
-                          const std::string& error) {
-  const auto tried_enough = [&] {
-    return slot.failures >= s_.plan.max_attempts || slot.losses >= s_.plan.max_attempts * kLossesPerAttempt;
-  };
-  const bool before = tried_enough();
-  slot.failures += failure == TryFailure::kError;
-  slot.losses += failure == TryFailure::kLost;
-  if (tried_enough() && !s_.plan.deterministic)
-    return Lose(ref, LedgerColumn::kQuarantined, WithDetail("could not be generated", error));
-  slot.status = SampleStatus::kPending;
-  if (tried_enough() && !before) NoteRetried(ref, error);
-}
 
 // False after the last try.
 bool SchedulerStep::JudgeAgain(const SampleRef& ref, SampleSlot& slot, const std::string& error) {
   if (++slot.judge_failures >= s_.plan.max_attempts && !s_.plan.deterministic) return false;
-  slot.status = SampleStatus::kGenerated;
-  s_.to_score.push_back(ref);
+  QueueScore(ref, slot);
   if (slot.judge_failures == s_.plan.max_attempts) NoteRetried(ref, error);
   return true;
+}
+
+void SchedulerStep::QueueScore(const SampleRef& ref, SampleSlot& slot) {
+  slot.status = SampleStatus::kGenerated;
+  if (!std::exchange(slot.queued, true)) s_.to_score.push_back(ref);
 }
 
 // Of a deterministic job, which tries without limit: said once.
@@ -169,16 +44,14 @@ void SchedulerStep::RequeueScores(uint64_t id, bool blame_checker) {
   if (it == s_.score_calls.end()) return;
   const ScoreCallState call = it->second;
   s_.score_calls.erase(it);
-  auto worker = s_.reward.find(call.worker);
-  if (worker != s_.reward.end() && worker->second.in_flight > 0) --worker->second.in_flight;
+  EndCall(s_.reward, call.worker, id);
   for (const SampleRef& ref : call.items) {
     auto group = s_.groups.find(ref.group);
     if (group == s_.groups.end()) continue;
     SampleSlot& slot = group->second.samples[ref.index];
     if (slot.status != SampleStatus::kScoring) continue;
     if (!blame_checker) {
-      slot.status = SampleStatus::kGenerated;
-      s_.to_score.push_back(ref);
+      QueueScore(ref, slot);
     } else if (!JudgeAgain(ref, slot, "the reward service does not judge it")) {
       Lose(ref, LedgerColumn::kQuarantined, "could not be judged");
       SampleChanged(ref.group);
@@ -189,12 +62,11 @@ void SchedulerStep::RequeueScores(uint64_t id, bool blame_checker) {
 void SchedulerStep::On(const ScoreEnded& e) {
   auto it = s_.score_calls.find(e.call);
   if (it == s_.score_calls.end()) return;
-  auto worker = s_.reward.find(it->second.worker);
   if (absl::IsInvalidArgument(e.status) || absl::IsFailedPrecondition(e.status)) {
     return End(JobEnd::kFailed, absl::StrCat("the reward service refuses the job: ", e.status.message()));
   }
   if (!e.status.ok() || e.verdicts.size() != it->second.items.size()) {
-    if (worker != s_.reward.end()) Backoff(now_, worker->second.not_before, worker->second.backoff);
+    Rest(s_.reward, it->second.worker);
     return RequeueScores(e.call, !absl::IsUnavailable(e.status));
   }
   const ScoreCallState call = it->second;
@@ -202,12 +74,11 @@ void SchedulerStep::On(const ScoreEnded& e) {
   const bool refused = std::any_of(e.verdicts.begin(), e.verdicts.end(), [](const Judged& judged) {
     return judged.judgement == Judgement::kInfrastructure;
   });
-  if (worker != s_.reward.end()) {
-    if (worker->second.in_flight > 0) --worker->second.in_flight;
-    if (!refused) worker->second.backoff = absl::ZeroDuration();
-    // Tried without limit, hence not at once.
-    if (refused && s_.plan.deterministic) Backoff(now_, worker->second.not_before, worker->second.backoff);
-  }
+  EndCall(s_.reward, call.worker, e.call);
+  if (auto worker = s_.reward.find(call.worker); worker != s_.reward.end() && !refused)
+    worker->second.backoff = absl::ZeroDuration();
+  // Tried without limit, hence not at once.
+  if (refused && s_.plan.deterministic) Rest(s_.reward, call.worker);
   for (size_t i = 0; i < call.items.size(); ++i) {
     const SampleRef& ref = call.items[i];
     auto group = s_.groups.find(ref.group);
@@ -237,6 +108,7 @@ void SchedulerStep::SampleChanged(const GroupKey& key) {
   auto it = s_.groups.find(key);
   if (it == s_.groups.end() || it->second.ready) return;
   GroupState& group = it->second;
+  Place(key, group);
   bool generated = true, finished = true;
   for (const SampleSlot& slot : group.samples) {
     generated =
@@ -246,27 +118,19 @@ void SchedulerStep::SampleChanged(const GroupKey& key) {
   if (finished) return FinishGroup(key, group);
   if (!generated) return;
   for (uint32_t i = 0; i < group.samples.size(); ++i) {
-    const SampleRef ref{key, i};
-    if (group.samples[i].status != SampleStatus::kGenerated) continue;
-    if (std::find(s_.to_score.begin(), s_.to_score.end(), ref) == s_.to_score.end())
-      s_.to_score.push_back(ref);
+    if (group.samples[i].status == SampleStatus::kGenerated) QueueScore({key, i}, group.samples[i]);
   }
 }
 
 void SchedulerStep::FinishGroup(const GroupKey& key, GroupState& group) {
   // An attempt may go on only to say that it ended.
-  std::vector<uint64_t> over;
-  for (const auto& [id, attempt] : s_.attempts) {
-    if (attempt.group == key) over.push_back(id);
-  }
-  for (uint64_t id : over) {
-    auto worker = s_.rollout.find(s_.attempts.at(id).worker);
-    if (worker != s_.rollout.end() && worker->second.in_flight > 0) --worker->second.in_flight;
-    s_.attempts.erase(id);
+  for (uint64_t id : std::vector<uint64_t>(group.running)) {
+    const bool done = s_.attempts.at(id).indices.empty();
+    RemoveAttempt(id, done ? AttemptOutcome::kDone : AttemptOutcome::kCancelled);
   }
   if (key.evaluation) {
     Do(GroupComplete{key});
-    s_.groups.erase(key);
+    EraseGroup(key);
     if (s_.evaluation) ++s_.evaluation->done;
     return;
   }
@@ -282,8 +146,13 @@ void SchedulerStep::FinishGroup(const GroupKey& key, GroupState& group) {
     ++s_.filtered_since_step;
     return Drop(key, LedgerColumn::kDroppedFiltered, "all rewards tie");
   }
-  group.ready = true;
   s_.drops_in_a_row = 0;
+  Complete(key, group);
+}
+
+void SchedulerStep::Complete(const GroupKey& key, GroupState& group) {
+  group.ready = true;
+  Place(key, group);
   SettleLost(key, group);
   Do(GroupComplete{key});
 }
@@ -297,26 +166,15 @@ void SchedulerStep::FinishWithoutRewards(const GroupKey& key, GroupState& group)
     if (group.samples[i].status == SampleStatus::kScored)
       Lose({key, i}, LedgerColumn::kDroppedFailed, reason);
   }
-  group.ready = true;
-  SettleLost(key, group);
-  Do(GroupComplete{key});
+  Complete(key, group);
   CountDrop(LedgerColumn::kDroppedFailed, reason);
 }
 
 void SchedulerStep::Drop(const GroupKey& key, LedgerColumn column, const std::string& reason) {
-  std::vector<uint64_t> attempts;
-  for (const auto& [id, attempt] : s_.attempts) {
-    if (attempt.group == key) attempts.push_back(id);
-  }
-  for (uint64_t id : attempts) {
-    Do(CancelGenerate{id});
-    auto worker = s_.rollout.find(s_.attempts.at(id).worker);
-    if (worker != s_.rollout.end() && worker->second.in_flight > 0) --worker->second.in_flight;
-    s_.attempts.erase(id);
-  }
-  std::erase_if(s_.to_score, [&](const SampleRef& ref) { return ref.group == key; });
-  SettleLost(key, s_.groups.at(key));
-  s_.groups.erase(key);
+  GroupState& group = s_.groups.at(key);
+  CancelAttempts(group);
+  SettleLost(key, group);
+  EraseGroup(key);
   Do(DropGroup{key.draw, column, reason});
   CountDrop(column, reason);
 }
@@ -333,28 +191,6 @@ void SchedulerStep::CountDrop(LedgerColumn column, const std::string& reason) {
                           "; look at the reward and the prompts, `sluice resume` goes on");
   Do(SaveState{});
   Do(Note{s_.error});
-}
-
-// Calls are given a little longer than their deadline to say so themselves.
-void SchedulerStep::ExpireCalls() {
-  const absl::Duration grace = absl::Seconds(2);
-  std::vector<uint64_t> attempts, calls;
-  for (const auto& [id, attempt] : s_.attempts) {
-    if (now_ > attempt.deadline + grace) attempts.push_back(id);
-  }
-  for (const auto& [id, call] : s_.score_calls) {
-    if (now_ > call.deadline + grace) calls.push_back(id);
-  }
-  for (uint64_t id : attempts) {
-    if (s_.attempts.count(id) == 0) continue;
-    Do(CancelGenerate{id});
-    EndAttempt(id, TryFailure::kError, "its deadline passed");
-  }
-  for (uint64_t id : calls) RequeueScores(id, true);
-  for (auto& [name, worker] : s_.rollout) {
-    if (worker.loading == kNoPolicyVersion || now_ <= worker.load_deadline + grace) continue;
-    On(PolicyLoaded{name, worker.epoch, worker.loading, absl::DeadlineExceededError("no answer")});
-  }
 }
 
 }  // namespace sluice

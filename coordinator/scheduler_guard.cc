@@ -190,16 +190,20 @@ void SchedulerStep::BeginRollBack(const Breach& breach) {
   }
   fork.first_draw = s_.next_draw;
   s_.blocked_since = absl::InfiniteFuture();
-  s_.learner.added.clear();
+  ForgetAdded();
   ++s_.rollbacks;
   s_.rollback = fork;
   Do(RecordRollBack{std::move(fork)});
 }
 
+std::vector<GroupKey> SchedulerStep::GroupKeys() const {
+  std::vector<GroupKey> keys;
+  for (const auto& [key, group] : s_.groups) keys.push_back(key);
+  return keys;
+}
+
 void SchedulerStep::RollBackGroups(const std::string& reason) {
-  std::vector<GroupKey> groups;
-  for (const auto& [key, group] : s_.groups) groups.push_back(key);
-  for (const GroupKey& key : groups) Drop(key, LedgerColumn::kRolledBack, reason);
+  for (const GroupKey& key : GroupKeys()) Drop(key, LedgerColumn::kRolledBack, reason);
 }
 
 // All draws that may have been issued by now, whether they were or not, and whatever became of them.
@@ -210,14 +214,11 @@ void SchedulerStep::RollBackFixedDraws(const std::string& reason) {
     const Draw draw = s_.next_draw++;
     Do(IssueGroup{draw, BatchOf(s_, draw), s_.plan.group_size});
   }
-  for (const auto& [id, attempt] : s_.attempts) {
-    Do(CancelGenerate{id});
-    auto worker = s_.rollout.find(attempt.worker);
-    if (worker != s_.rollout.end() && worker->second.in_flight > 0) --worker->second.in_flight;
+  for (const GroupKey& key : GroupKeys()) {
+    CancelAttempts(s_.groups.at(key));
+    EraseGroup(key);
   }
-  s_.attempts.clear();
   s_.to_score.clear();
-  s_.groups.clear();
   Do(RollBackDraws{first, reason});
 }
 

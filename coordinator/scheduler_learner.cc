@@ -64,7 +64,6 @@ void SchedulerStep::Redo() {
 }
 
 void SchedulerStep::DriveTraining() {
-  LearnerState& learner = s_.learner;
   const PolicyVersion next = s_.version + 1;
   if (s_.version >= s_.plan.stop_steps) {
     if (s_.checkpointed < s_.version) Call(LearnerOp::kCheckpoint, s_.version);
@@ -72,98 +71,14 @@ void SchedulerStep::DriveTraining() {
   }
   if (evaluating()) s_.blocked_since = absl::InfiniteFuture();  // that time is not the groups'
   if (s_.batch.empty() && !evaluating()) s_.plan.deterministic ? CloseFixedBatch() : CloseBatch();
-  std::vector<Draw> missing;
-  if (!s_.batch.empty()) {
-    for (Draw draw : s_.batch) {
-      if (learner.added.count(draw) == 0) missing.push_back(draw);
-    }
-    if (missing.empty() && !evaluating()) return Call(LearnerOp::kStep, next, s_.batch);
-  } else {
-    // What is complete is handed over early; the batch that closes sends what is missing.
-    const auto ready = ReadyGroups();
-    for (size_t i = 0; i < ready.size() && i < static_cast<size_t>(s_.plan.groups_per_step); ++i) {
-      if (s_.plan.deterministic && ready[i].first != s_.version) break;  // of the next batch
-      if (learner.added.count(ready[i].second) == 0) missing.push_back(ready[i].second);
-    }
-  }
-  if (!missing.empty()) Call(LearnerOp::kAddGroups, next, std::move(missing));
-}
-
-std::vector<std::pair<PolicyVersion, Draw>> SchedulerStep::ReadyGroups() const {
-  std::vector<std::pair<PolicyVersion, Draw>> ready;
-  for (const auto& [key, group] : s_.groups) {
-    if (!key.evaluation && group.ready) ready.emplace_back(group.train_by, key.draw);
-  }
-  std::sort(ready.begin(), ready.end());
-  return ready;
-}
-
-// Of the groups that are not complete, those that later batches would have no place for in time: with the
-// first of `ready` in this batch, at most groups_per_step x (t - version) may be left with train_by <= t.
-std::vector<GroupKey> SchedulerStep::Overdue(const std::vector<std::pair<PolicyVersion, Draw>>& ready) const {
-  std::map<PolicyVersion, std::vector<GroupKey>> left;
-  for (const auto& [key, group] : s_.groups) {
-    if (!key.evaluation && !group.ready) left[group.train_by].push_back(key);
-  }
-  const auto batch = static_cast<size_t>(s_.plan.groups_per_step);
-  for (size_t i = batch; i < ready.size(); ++i) left[ready[i].first];
-  std::vector<GroupKey> overdue, candidates;
-  size_t waiting = batch;  // of `ready`
-  for (const auto& [train_by, keys] : left) {
-    candidates.insert(candidates.end(), keys.begin(), keys.end());
-    while (waiting < ready.size() && ready[waiting].first <= train_by) ++waiting;
-    const int64_t places = s_.plan.groups_per_step * std::max<int64_t>(0, train_by - s_.version);
-    const auto kept = static_cast<int64_t>(candidates.size() - overdue.size() + waiting - batch);
-    const auto excess =
-        std::min<int64_t>(kept - places, static_cast<int64_t>(candidates.size() - overdue.size()));
-    for (int64_t i = 0; i < excess; ++i) overdue.push_back(candidates[overdue.size()]);
-  }
-  return overdue;
-}
-
-// Whether the batch may close without the groups that are overdue. At their deadline they are dropped.
-bool SchedulerStep::DropOrWaitForDue(const std::vector<std::pair<PolicyVersion, Draw>>& ready) {
-  const std::vector<GroupKey> overdue = Overdue(ready);
-  if (overdue.empty()) return true;
-  s_.blocked_since = std::min(s_.blocked_since, now_);
-  if (!s_.plan.drop_on_deadline ||
-      now_ < s_.blocked_since + s_.plan.generate_timeout + s_.plan.score_timeout) {
-    return false;
-  }
-  for (const GroupKey& key : overdue)
-    Drop(key, LedgerColumn::kDroppedStale, "not complete when it had to be trained on");
-  return true;
-}
-
-void SchedulerStep::CloseBatch() {
-  auto ready = ReadyGroups();
-  // By construction there are none; a group that is too old is never trained on.
-  while (!ready.empty() && ready.front().first < s_.version) {
-    Drop({false, ready.front().second}, LedgerColumn::kDroppedStale, "too old");
-    ready.erase(ready.begin());
-  }
-  if (static_cast<int64_t>(ready.size()) < s_.plan.groups_per_step) {
-    s_.blocked_since = absl::InfiniteFuture();
-    return;
-  }
-  if (!DropOrWaitForDue(ready)) return;
-  s_.blocked_since = absl::InfiniteFuture();
-  for (int64_t i = 0; i < s_.plan.groups_per_step; ++i)
-    s_.batch.push_back(ready[static_cast<size_t>(i)].second);
-  Do(RecordBatch{s_.version + 1, s_.batch});
-}
-
-void SchedulerStep::CloseFixedBatch() {
-  if (s_.plan.replay) return CloseReplayedBatch();
-  const auto size = static_cast<Draw>(s_.plan.groups_per_step), first = FirstDrawOf(s_, s_.version);
-  if (s_.complete_below < first + size) return;
-  for (Draw draw = first; draw < first + size; ++draw) s_.batch.push_back(draw);
-  Do(RecordBatch{s_.version + 1, s_.batch});
+  std::vector<Draw> missing = MissingAtLearner();
+  if (!missing.empty()) return Call(LearnerOp::kAddGroups, next, std::move(missing));
+  if (!s_.batch.empty() && !evaluating()) Call(LearnerOp::kStep, next, s_.batch);
 }
 
 void SchedulerStep::Commit(const PolicyRef& policy, bool checkpointed) {
   Do(CommitVersion{policy, s_.batch, checkpointed});
-  for (Draw draw : s_.batch) s_.groups.erase(GroupKey{false, draw});
+  for (Draw draw : s_.batch) EraseGroup(GroupKey{false, draw});
   s_.batch.clear();
   Advanced(policy);
   if (checkpointed) s_.checkpointed = policy.version;
@@ -171,10 +86,23 @@ void SchedulerStep::Commit(const PolicyRef& policy, bool checkpointed) {
 
 void SchedulerStep::Advanced(const PolicyRef& policy) {
   s_.drops_since_step = s_.filtered_since_step = 0;
-  s_.learner.added.clear();
+  ForgetAdded();
   s_.version = policy.version;
   s_.policy = policy;
   AddManifest(s_, policy.version, policy.manifest_hash);
+}
+
+void SchedulerStep::Added(const std::vector<Draw>& draws) {
+  s_.learner.added.insert(draws.begin(), draws.end());
+  for (Draw draw : draws) {
+    const auto group = s_.groups.find(GroupKey{false, draw});
+    if (group != s_.groups.end()) s_.index.groups.Added(group->second.train_by, draw);
+  }
+}
+
+void SchedulerStep::ForgetAdded() {
+  s_.learner.added.clear();
+  s_.index.groups.NoneAdded();
 }
 
 void SchedulerStep::On(const LearnerDone& e) {
@@ -205,8 +133,7 @@ void SchedulerStep::On(const LearnerDone& e) {
       if (s_.version == 0) s_.policy = e.policy;
       return;
     case LearnerOp::kAddGroups:
-      learner.added.insert(learner.op_draws.begin(), learner.op_draws.end());
-      return;
+      return Added(learner.op_draws);
     case LearnerOp::kStep:
       learner.version = e.policy.version;
       Commit(e.policy, e.checkpointed);
@@ -244,7 +171,7 @@ void SchedulerStep::LearnerOpened(const LearnerDone& e) {
   }
   if (std::exchange(learner.incarnation, e.state.incarnation) != e.state.incarnation) learner.failures = 0;
   learner.open = true;
-  learner.added.clear();
+  ForgetAdded();
   learner.warm_steps = e.state.warm_start_steps;
   // One ahead: its last answer was lost. The same call again returns it.
   learner.version = one_ahead ? s_.version : e.state.version;
@@ -268,7 +195,7 @@ void SchedulerStep::LearnerFailed(const LearnerDone& e) {
     return;
   }
   learner.open = false;
-  learner.added.clear();
+  ForgetAdded();
   const bool no_way_back = absl::IsNotFound(e.status) || absl::IsDataLoss(e.status);
   if (learner.op == LearnerOp::kRollBack && no_way_back) return PauseByGuard(message);
   if (absl::IsUnavailable(e.status) || absl::IsCancelled(e.status)) return;

@@ -1,13 +1,15 @@
 // One step of the scheduler while it is being taken: the state, the time and the actions so far. Only for
-// scheduler*.cc. Handlers take in facts; Advance then decides whatever can be decided.
+// scheduler*.cc. Handlers take in facts; Advance then decides whatever can be decided. Who changes a group or
+// a worker calls Place for it before the handler returns.
 #pragma once
 
-#include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/scheduler.h"
 #include "coordinator/scheduler_guard.h"
 
@@ -15,7 +17,7 @@ namespace sluice {
 
 class SchedulerStep {
  public:
-  SchedulerStep(SchedulerState& state, absl::Time now) : s_(state), now_(now) {}
+  SchedulerStep(SchedulerState& state, absl::Time now);
 
   void On(const TickEvent&) {}
   void On(const RolloutUp& e);
@@ -36,6 +38,8 @@ class SchedulerStep {
   std::vector<Action> Take() { return std::move(actions_); }
 
  private:
+  static constexpr absl::Duration kGrace = absl::Seconds(2);  // that a call has to report its own deadline
+
   bool ended() const { return s_.end != JobEnd::kNone; }
   bool evaluation_due() const;
   // Also what an evaluation decides: nothing steps past it before.
@@ -45,24 +49,58 @@ class SchedulerStep {
   }
   void Do(Action action) { actions_.push_back(std::move(action)); }
 
-  // Groups and samples (scheduler_groups.cc), and who makes and judges them (scheduler_dispatch.cc).
+  // The index (scheduler.cc).
+  using Workers = std::map<std::string, WorkerState>;
+  WorkerIndex& IndexOf(const Workers& workers) {
+    return &workers == &s_.rollout ? s_.index.rollout : s_.index.reward;
+  }
+  void Place(const GroupKey& key, GroupState& group) { s_.index.groups.Place(key, group); }
+  void Place(Workers& workers, const std::string& name);
+  void EraseGroup(const GroupKey& key);
+  void WakeRested(Workers& workers);
+
   enum class TryFailure { kError, kLost, kBusy };
-  void EndAttempt(uint64_t id, TryFailure failure, const std::string& error);
+
+  // Workers that come and go, and what they do (scheduler_workers.cc).
+  void Welcome(Workers& workers, const std::string& name, WorkerState worker);
+  // `why`: what becomes of the attempts; their samples are not blamed but for kLost.
+  void LoseWorker(Workers& workers, const std::string& name, TryFailure why = TryFailure::kLost);
+  void BeginCall(Workers& workers, const std::string& name, uint64_t id);
+  void EndCall(Workers& workers, const std::string& name, uint64_t id);
+  void Rest(Workers& workers, const std::string& name);
+  PolicyVersion WantedVersion() const;
+  PolicyRef RefOf(PolicyVersion version) const;
+  void LoadPolicies();
+  void StartLoading(const std::string& name, WorkerState& worker, PolicyVersion version,
+                    const std::string& source);
+  std::string StopLoading(WorkerState& worker);
+  void ExpireLoads();
+
+  // Attempts and calls of the reward (scheduler_attempts.cc).
+  const std::string* PickRollout(const VersionRange& versions) const;
+  bool StartAttempt(const GroupKey& key, const VersionRange& versions);
+  AttemptState RemoveAttempt(uint64_t id, AttemptOutcome outcome);
+  void CancelAttempts(const GroupState& group);
+  void EndAttempt(uint64_t id, AttemptOutcome outcome, TryFailure failure, const std::string& error);
   void Retry(const SampleRef& ref, SampleSlot& slot, TryFailure failure, const std::string& error);
+  void ExpireCalls();
+
+  // Groups and samples (scheduler_groups.cc), and who makes and judges them (scheduler_dispatch.cc).
+  static std::string WithDetail(const char* reason, const std::string& detail) {
+    return detail.empty() ? reason : absl::StrCat(reason, ": ", detail);
+  }
   bool JudgeAgain(const SampleRef& ref, SampleSlot& slot, const std::string& error);
+  void QueueScore(const SampleRef& ref, SampleSlot& slot);
   void Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason);
   void SettleLost(const GroupKey& key, GroupState& group);
   void NoteRetried(const SampleRef& ref, const std::string& error);
-  // `why`: what becomes of the attempts; their samples are not blamed but for kLost.
-  void LoseWorker(std::map<std::string, WorkerState>& workers, const std::string& name,
-                  TryFailure why = TryFailure::kLost);
   void RequeueScores(uint64_t call, bool blame_checker);
   void SampleChanged(const GroupKey& key);
   void FinishGroup(const GroupKey& key, GroupState& group);
+  void Complete(const GroupKey& key, GroupState& group);
   void FinishWithoutRewards(const GroupKey& key, GroupState& group);
   void Drop(const GroupKey& key, LedgerColumn column, const std::string& reason);
   void CountDrop(LedgerColumn column, const std::string& reason);
-  void ExpireCalls();
   void Dispatch();
   void DispatchPending();
   void DispatchEvaluation();
@@ -74,36 +112,28 @@ class SchedulerStep {
   void CloseReplayedBatch();
   void Issue(PolicyVersion train_by, const VersionRange& versions);
   void DispatchScores();
-  bool StartAttempt(const GroupKey& key, const VersionRange& versions);
-  std::string PickRollout(const VersionRange& versions) const;
-  int64_t Outstanding() const;
+  std::vector<SampleRef> TakeToScore();
   void FindCompleteBelow();
-  PolicyVersion WantedVersion() const;
-  PolicyRef RefOf(PolicyVersion version) const;
-  void LoadPolicies();
-  std::deque<std::string> FreeSources(PolicyVersion wanted) const;
 
   // Versions, learner, evaluation (scheduler_learner.cc).
   void DriveLearner();
   void DriveTraining();
   void MakeDurable();
-  void CloseBatch();
-  void CloseFixedBatch();
-  std::vector<std::pair<PolicyVersion, Draw>> ReadyGroups() const;
-  std::vector<GroupKey> Overdue(const std::vector<std::pair<PolicyVersion, Draw>>& ready) const;
-  bool DropOrWaitForDue(const std::vector<std::pair<PolicyVersion, Draw>>& ready);
   void Call(LearnerOp op, int64_t number, std::vector<Draw> draws = {});
   void LearnerFailed(const LearnerDone& e);
   void LearnerOpened(const LearnerDone& e);
   void Redo();
   void Commit(const PolicyRef& policy, bool checkpointed);
   void Advanced(const PolicyRef& policy);
+  void Added(const std::vector<Draw>& draws);
+  void ForgetAdded();
   void DriveEvaluation();
   // What follows from the job's signals (scheduler_guard.cc).
   void JudgeStep(PolicyVersion version, const std::map<std::string, double>& metrics);
   void Breached(const Breach& breach);
   void PauseByGuard(const std::string& why);
   void BeginRollBack(const Breach& breach);
+  std::vector<GroupKey> GroupKeys() const;
   void RollBackGroups(const std::string& reason);
   void RollBackFixedDraws(const std::string& reason);
   void CallRollBack(const Fork& fork);
@@ -111,6 +141,14 @@ class SchedulerStep {
   void MaybeSucceed();
   void End(JobEnd end, const std::string& error);
   static void Backoff(absl::Time now, absl::Time& not_before, absl::Duration& backoff);
+
+  // Batches (scheduler_batch.cc).
+  std::vector<Draw> MissingAtLearner() const;
+  void CloseBatch();
+  void CloseFixedBatch();
+  int64_t Overdue() const;
+  bool DropOrWaitForDue();
+  void DropFirstOpen(int64_t count);
 
   SchedulerState& s_;
   const absl::Time now_;

@@ -538,6 +538,41 @@ TEST_F(SchedulerTest, GivesAStreamedWorkerAsManyGroupsAsItTakes) {
   EXPECT_EQ(groups["r1"], 2);
 }
 
+TEST_F(SchedulerTest, SaysHowEachAttemptEnded) {
+  s_.plan.max_attempts = 100;
+  const auto outcome_by = [&](decltype(Event::body) body) {
+    log_.clear();
+    Send(std::move(body));
+    const auto over = All<AttemptOver>();
+    return over.size() == 1 ? over[0].outcome : AttemptOutcome::kHedgeLost;
+  };
+  s_.plan.groups_per_step = s_.plan.groups_in_flight = 1;
+  Begin();
+  const auto attempt = [&] { return s_.attempts.begin()->first; };
+  const auto ended = [&](absl::Status status) {
+    if (s_.attempts.empty()) {
+      now_ += absl::Minutes(1);
+      Send(TickEvent{});
+    }
+    return outcome_by(GenerateEnded{attempt(), std::move(status)});
+  };
+  EXPECT_EQ(ended(absl::InternalError("")), AttemptOutcome::kFailed);
+  EXPECT_EQ(ended(absl::UnavailableError("")), AttemptOutcome::kLost);
+  EXPECT_EQ(ended(absl::CancelledError("")), AttemptOutcome::kCancelled);
+  now_ += absl::Minutes(1);
+  Send(TickEvent{});
+  EXPECT_EQ(outcome_by(WorkerDown{"r0", 2, ""}), AttemptOutcome::kLost);
+  Send(RolloutUp{"r0", 7});
+  LoadAll();
+  EXPECT_EQ(outcome_by(RolloutUp{"r0", 8}), AttemptOutcome::kLost);
+  LoadAll();
+  now_ += absl::Minutes(1);
+  EXPECT_EQ(outcome_by(TickEvent{}), AttemptOutcome::kLost) << "its deadline passed";
+  for (uint32_t index : {0, 1}) Send(SampleArrived{attempt(), index, 0});
+  EXPECT_EQ(ended(absl::OkStatus()), AttemptOutcome::kDone);
+  EXPECT_EQ(outcome_by(CancelEvent{}), AttemptOutcome::kCancelled);
+}
+
 TEST_F(SchedulerTest, AsksAgainForALoadThatIsNeverAnswered) {
   Begin();
   Send(RolloutUp{"r1", 7});

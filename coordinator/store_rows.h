@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "coordinator/attempt_outcome.h"
 #include "coordinator/job_view.h"
 #include "coordinator/segments.h"
 #include "core/rl/types.h"
@@ -61,9 +62,6 @@ struct AttemptStart {
   absl::Time started;
 };
 
-// done: all its samples came; lost: its worker's lease or its deadline ran out, or the coordinator restarted;
-// hedge_lost: another attempt was first.
-enum class AttemptOutcome { kDone, kLost, kFailed, kCancelled, kHedgeLost };
 const char* AttemptOutcomeName(
     AttemptOutcome outcome);  // "done", "lost", "failed", "cancelled", "hedge_lost"
 

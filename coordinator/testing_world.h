@@ -351,16 +351,26 @@ class SimulatedWorld {
     return x ^ (x >> 31);
   }
 
+  // What follows from it is decided at once or with a later event.
   void Send(decltype(Event::body) body) {
     if (const auto* done = std::get_if<LearnerDone>(&body); done != nullptr && done->status.ok())
       store_.KeepMetrics(done->policy.version, done->metrics);
-    std::vector<Action> actions = Step(state_, Event{now_, std::move(body)});
+    const bool tick = std::holds_alternative<TickEvent>(body);
+    CarryOut(TakeIn(state_, Event{now_, std::move(body)}));
+    if (tick || Below(3) == 0) CarryOut(DecideAll());
+  }
+  // With what follows from the score of an evaluation that ends in it.
+  std::vector<Action> DecideAll() {
+    std::vector<Action> actions = Decide(state_, now_);
     if (const PolicyVersion version = state_.unjudged; version != kNoPolicyVersion) {
       const HeldOutScore score = ScoreOf(version);
       store_.KeepScore(score);
       for (Action& action : Step(state_, Event{now_, EvaluationScored{score}}))
         actions.push_back(std::move(action));
     }
+    return actions;
+  }
+  void CarryOut(const std::vector<Action>& actions) {
     for (const Action& action : actions) std::visit([this](const auto& a) { store_.Write(a); }, action);
     store_.WriteRow(state_);
     for (const Action& action : actions) std::visit([this](const auto& a) { Start(a); }, action);
@@ -386,15 +396,16 @@ class SimulatedWorld {
     if (state_.end != JobEnd::kNone) {
       EXPECT_EQ(ledger[LedgerColumn::kInFlight], 0);
     }
-    std::map<std::string, int32_t> in_flight;
-    for (const auto& [id, attempt] : state_.attempts) ++in_flight[attempt.worker];
-    for (const auto& [id, call] : state_.score_calls) ++in_flight[call.worker];
+    std::map<std::string, std::set<uint64_t>> calls;
+    for (const auto& [id, attempt] : state_.attempts) calls[attempt.worker].insert(id);
+    for (const auto& [id, call] : state_.score_calls) calls[call.worker].insert(id);
     for (const auto* workers : {&state_.rollout, &state_.reward}) {
       for (const auto& [name, worker] : *workers) {
-        EXPECT_EQ(worker.in_flight, in_flight[name]) << name;
-        EXPECT_TRUE(worker.alive || worker.in_flight == 0) << name << " is dead";
+        EXPECT_EQ(worker.calls, calls[name]) << name;
+        EXPECT_TRUE(worker.alive || worker.calls.empty()) << name << " is dead";
       }
     }
+    EXPECT_TRUE(state_.index == IndexOf(state_)) << "the index is not that of the state";
     for (const auto& [key, group] : state_.groups) {
       EXPECT_TRUE(key.evaluation || group.train_by >= state_.version) << "draw " << key.draw;
     }
