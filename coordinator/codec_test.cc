@@ -135,13 +135,13 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.reward.combination = RewardCombination::kMinimum;
   spec.grpo = {0.1, 0.3, 0.01, 0.02, false, Aggregation::kSequenceMeanTokenSum, true, 3};
   spec.optimizer = {1e-3, 0.8, 0.95, 1e-6, 0.1, 9, ScheduleKind::kCosine, 0.2, 0.5};
-  spec.batch = {6, 1000};
+  spec.batch = {6, 1000, 0.5};
   spec.staleness = {4, OnDeadline::kWait, SwapMode::kContinue};
   spec.evaluation = {"/e", 3, 4, 5, HeldOutMeasure::kReward, {true, 0.25, 0.5}};
   spec.guard = {0.5, 0.25, 4, 2, 0.125, 6, GuardAction::kPause, 7};
   spec.checkpoint = {7, 8, 9};
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
-  spec.timeout = {1, 2, 3, 4, 5};
+  spec.timeout = {1, 2, 3, 4, 5, 2, 4};
   spec.share = {-6, 7, 8};
   spec.stop_steps = 99;
   const std::string json = SpecToJson(spec);
@@ -168,6 +168,9 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->guard.max_kl, 0.5);
   EXPECT_EQ(read->guard.max_skipped_nonfinite, 2);
   EXPECT_EQ(read->guard.action, GuardAction::kPause);
+  EXPECT_EQ(read->batch.over_sampling, 0.5);
+  EXPECT_EQ(read->timeout.hedge_seconds, 2);
+  EXPECT_EQ(read->timeout.group_seconds, 4);
   EXPECT_EQ(SpecFromJson("{").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(SpecFromJson(R"({"name": 3, "reward": []})").status().code(), absl::StatusCode::kDataLoss);
 }

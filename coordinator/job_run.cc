@@ -460,6 +460,12 @@ void JobRun::Apply(absl::Time now, const AttemptOver& a) {
   });
 }
 
+void JobRun::Apply(absl::Time, const Tally& a) {
+  reports_.push_back([what = a.what](CoordinatorMetrics* metrics) {
+    if (metrics != nullptr) metrics->Count(what);
+  });
+}
+
 void JobRun::Apply(absl::Time now, const StartGenerate& a) {
   if (!a.group.evaluation) {
     const AttemptStart attempt{a.group.draw,

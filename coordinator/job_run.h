@@ -112,6 +112,7 @@ class JobRun {
   void Apply(absl::Time now, const Note& a);
   void Apply(absl::Time now, const TakeRecorded& a);
   void Apply(absl::Time now, const AttemptOver& a);
+  void Apply(absl::Time now, const Tally& a);
   void Apply(absl::Time now, const StartGenerate& a);
   void Apply(absl::Time now, const StartLearner& a);
   template <typename Effect>

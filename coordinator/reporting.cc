@@ -91,6 +91,7 @@ struct CoordinatorMetrics::Series {
   prometheus::Counter* rollbacks = nullptr;
   prometheus::Counter *resumed = nullptr, *lost = nullptr;
   std::map<WaitKind, prometheus::Gauge*> stalls;
+  std::map<Straggling, prometheus::Counter*> straggling;
 };
 
 namespace {
@@ -166,6 +167,21 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
     const auto wait = static_cast<WaitKind>(kind);
     s.stalls[wait] = &stalls.Add({{"waiting_for", WaitKindName(wait)}});
   }
+  auto& hedges = prometheus::BuildCounter()
+                     .Name("sluice_hedges_total")
+                     .Help(
+                         "Second attempts at what a slow one missed, by event: started, won (the first was "
+                         "cancelled), lost (the second was).")
+                     .Register(registry);
+  s.straggling[Straggling::kHedgeStarted] = &hedges.Add({{"event", "started"}});
+  s.straggling[Straggling::kHedgeWon] = &hedges.Add({{"event", "won"}});
+  s.straggling[Straggling::kHedgeLost] = &hedges.Add({{"event", "lost"}});
+  s.straggling[Straggling::kGroupLate] =
+      MakeCounter(registry, "sluice_groups_late_total",
+                  "Groups that went on with what there was after timeout.group_seconds.");
+  s.straggling[Straggling::kGroupOverSampled] =
+      MakeCounter(registry, "sluice_groups_over_sampled_total",
+                  "Groups that were cancelled because their batch was full without them.");
   s.resumed = MakeCounter(registry, "sluice_tokens_resumed_total",
                           "Tokens of unfinished completions that another attempt went on after.");
   s.lost = MakeCounter(registry, "sluice_tokens_lost_total",
@@ -223,6 +239,8 @@ void CoordinatorMetrics::Resumed(int64_t resumed, int64_t lost) {
 }
 
 void CoordinatorMetrics::RollingBack() { series_->rollbacks->Increment(); }
+
+void CoordinatorMetrics::Count(Straggling what) { series_->straggling.at(what)->Increment(); }
 
 void CoordinatorMetrics::LeaseExpired() { series_->expired->Increment(); }
 

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "coordinator/job_view.h"
+#include "coordinator/scheduler.h"
 #include "coordinator/stall_detector.h"
 #include "core/rl/types.h"
 #include "prometheus/registry.h"
@@ -45,6 +46,7 @@ class CoordinatorMetrics {
   void RollingBack();
   // Tokens of completions that another worker went on with, and of those that were begun anew or given up.
   void Resumed(int64_t resumed, int64_t lost);
+  void Count(Straggling what);
   // Of all jobs that run: how long the longest stalled wait of a kind has lasted; zero: none is stalled.
   void Stall(WaitKind kind, absl::Duration lasted);
 

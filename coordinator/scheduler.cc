@@ -1,6 +1,7 @@
 #include "coordinator/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -31,6 +32,10 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
   plan.generate_timeout = absl::Seconds(spec.timeout.generate_seconds);
   plan.score_timeout = absl::Seconds(spec.timeout.score_seconds);
   plan.load_timeout = absl::Seconds(spec.timeout.load_policy_seconds);
+  if (spec.timeout.hedge_seconds > 0) plan.hedge_after = absl::Seconds(spec.timeout.hedge_seconds);
+  if (spec.timeout.group_seconds > 0) plan.group_timeout = absl::Seconds(spec.timeout.group_seconds);
+  plan.extra_groups = static_cast<int64_t>(
+      std::ceil(spec.batch.over_sampling * static_cast<double>(spec.batch.groups_per_step)));
   return plan;
 }
 
@@ -90,7 +95,9 @@ SchedulerIndex IndexOf(SchedulerState state) {
 }
 
 SchedulerStep::SchedulerStep(SchedulerState& state, absl::Time now) : s_(state), now_(now) {
-  if (!s_.index.made) MakeIndex(s_);
+  if (s_.index.made) return;
+  MakeIndex(s_);
+  StartGroupClocks();
 }
 
 void SchedulerStep::Place(Workers& workers, const std::string& name) {
@@ -111,6 +118,7 @@ void SchedulerStep::Advance() {
   WakeRested(s_.reward);
   ExpireCalls();
   ExpireLoads();
+  ExpireGroups();
   if (s_.plan.deterministic) FindCompleteBelow();
   DriveEvaluation();
   DriveLearner();
@@ -171,6 +179,7 @@ void SchedulerStep::On(const ResumeEvent&) {
   s_.learner.failures = 0;
   s_.drops_in_a_row = s_.barred.in_a_row = 0;
   s_.blocked_since = absl::InfiniteFuture();
+  StartGroupClocks();
   Do(SaveState{});
   Do(Note{"resumed"});
 }

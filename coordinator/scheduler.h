@@ -12,6 +12,9 @@
 // some train_by than the batches until then have places for (those that are due at v have none), unless they
 // are dropped as stale.
 //
+// Over-sampling: `extra_groups` more are outstanding, and as many may be left without a place. Those that are
+// due at v and not in the batch of v + 1 are cancelled when it closes.
+//
 // Deterministic jobs: the batch of version k + 1 is the draws of k (BatchOf), each sampled wholly at
 // SampledAt(draw); nothing is dropped and what fails is tried again without limit. Workers serve the version
 // of the lowest draw that is not complete, never a newer one, so a retry always finds a worker that may load
@@ -67,6 +70,9 @@ struct JobPlan {
   int32_t max_attempts = 3;
   absl::Duration generate_timeout = absl::Seconds(300), score_timeout = absl::Seconds(60);
   absl::Duration load_timeout = absl::Seconds(300);
+  absl::Duration hedge_after = absl::InfiniteDuration();    // of an attempt's start
+  absl::Duration group_timeout = absl::InfiniteDuration();  // from a training group's issue, or the restart
+  int64_t extra_groups = 0;                                 // of over-sampling
   // Limits of what is under way at once; the first two are of rollout workers that are called, whose every
   // attempt takes a thread.
   int32_t groups_per_worker = 64, groups_in_flight = 192, score_calls_per_worker = 2,
@@ -97,12 +103,13 @@ struct LostSample {
 };
 
 struct GroupState {
-  PolicyVersion train_by = 0;               // last version at which it may be trained on (training only)
-  PolicyVersion oldest = kNoPolicyVersion;  // oldest version among its spans
-  bool ready = false;                       // complete and durable
-  uint32_t attempts = 0;                    // so far
-  std::vector<uint64_t> running;            // attempts under way
-  std::map<uint32_t, LostSample> lost;      // by index
+  PolicyVersion train_by = 0;                    // last version at which it may be trained on (training only)
+  PolicyVersion oldest = kNoPolicyVersion;       // oldest version among its spans
+  bool ready = false;                            // complete and durable
+  uint32_t attempts = 0;                         // so far
+  std::vector<uint64_t> running;                 // attempts under way; the second is a hedge
+  absl::Time deadline = absl::InfiniteFuture();  // of training: then what is missing is given up
+  std::map<uint32_t, LostSample> lost;           // by index
   std::vector<SampleSlot> samples;
   GroupPlace place;  // in the index
 };
@@ -111,7 +118,8 @@ struct AttemptState {
   GroupKey group;
   std::set<uint32_t> indices;  // still to come
   std::string worker;
-  absl::Time deadline;
+  absl::Time started, deadline;
+  bool hedge = false;  // another was under way when it began
 };
 
 struct ScoreCallState {
@@ -397,6 +405,10 @@ struct AttemptOver {
   uint64_t attempt = 0;
   AttemptOutcome outcome = AttemptOutcome::kDone;
 };
+enum class Straggling { kHedgeStarted, kHedgeWon, kHedgeLost, kGroupLate, kGroupOverSampled };
+struct Tally {
+  Straggling what = Straggling::kHedgeStarted;
+};
 // --- and the effects ---
 struct StartGenerate {
   uint64_t attempt = 0;
@@ -433,8 +445,8 @@ struct StartLearner {
 
 using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
                             RecordRollBack, CommitRollBack, RollBackDraws, PromoteVersion, RecordWarmStep,
-                            FinishEvaluation, SaveState, Note, TakeRecorded, AttemptOver, StartGenerate,
-                            CancelGenerate, StartScore, StartLoad, StartLearner>;
+                            FinishEvaluation, SaveState, Note, TakeRecorded, AttemptOver, Tally,
+                            StartGenerate, CancelGenerate, StartScore, StartLoad, StartLearner>;
 
 // Takes in one event.
 std::vector<Action> TakeIn(SchedulerState& state, const Event& event);

@@ -40,10 +40,10 @@ VersionRange AllowedVersions(const SchedulerState& s, const GroupKey& key) {
   return {s.groups.at(key).train_by - s.plan.max_versions, s.version};
 }
 
-const std::string* SchedulerStep::PickRollout(const VersionRange& versions) const {
+const std::string* SchedulerStep::PickRollout(const VersionRange& versions, const std::string& except) const {
   const WorkerIndex& index = s_.index.rollout;
   return index.LeastLoaded(std::max<PolicyVersion>(0, versions.min), versions.max,
-                           index.called() < s_.plan.groups_in_flight);
+                           index.called() < s_.plan.groups_in_flight, except);
 }
 
 // False: no worker may take it now.
@@ -52,27 +52,34 @@ bool SchedulerStep::StartAttempt(const GroupKey& key, const VersionRange& versio
   const std::string* picked = PickRollout(versions);
   if (picked == nullptr) return false;
   GroupState& group = s_.groups.at(key);
+  std::set<uint32_t> pending;
+  for (uint32_t i = 0; i < group.samples.size(); ++i) {
+    if (group.samples[i].status == SampleStatus::kPending) pending.insert(i);
+  }
+  StartAttempt(key, group, *picked, std::move(pending));
+  return true;
+}
+
+void SchedulerStep::StartAttempt(const GroupKey& key, GroupState& group, const std::string& worker,
+                                 std::set<uint32_t> indices) {
   StartGenerate start;
   start.attempt = s_.next_id++;
-  start.worker = *picked;
+  start.worker = worker;
   start.group = key;
+  start.indices.assign(indices.begin(), indices.end());
   start.number = group.attempts++;
   start.deadline = now_ + s_.plan.generate_timeout;
-  for (uint32_t i = 0; i < group.samples.size(); ++i) {
-    if (group.samples[i].status != SampleStatus::kPending) continue;
-    group.samples[i].status = SampleStatus::kGenerating;
-    start.indices.push_back(i);
-  }
+  for (uint32_t index : indices) group.samples[index].status = SampleStatus::kGenerating;
+  s_.attempts[start.attempt] = AttemptState{.group = key,
+                                            .indices = std::move(indices),
+                                            .worker = start.worker,
+                                            .started = now_,
+                                            .deadline = start.deadline,
+                                            .hedge = !group.running.empty()};
   group.running.push_back(start.attempt);
   Place(key, group);
   BeginCall(s_.rollout, start.worker, start.attempt);
-  s_.attempts[start.attempt] =
-      AttemptState{.group = key,
-                   .indices = std::set<uint32_t>(start.indices.begin(), start.indices.end()),
-                   .worker = start.worker,
-                   .deadline = start.deadline};
   Do(std::move(start));
-  return true;
 }
 
 // The attempt is under way. What becomes of its samples is up to the caller.
@@ -95,7 +102,9 @@ void SchedulerStep::EndAttempt(uint64_t id, AttemptOutcome outcome, TryFailure f
                                const std::string& error) {
   const AttemptState attempt = RemoveAttempt(id, outcome);
   GroupState& group = s_.groups.at(attempt.group);
-  for (uint32_t index : attempt.indices) Retry({attempt.group, index}, group.samples[index], failure, error);
+  for (uint32_t index : attempt.indices) {
+    if (!ComesFromAnother(group, index)) Retry({attempt.group, index}, group.samples[index], failure, error);
+  }
   SampleChanged(attempt.group);
 }
 
@@ -122,6 +131,7 @@ void SchedulerStep::On(const SampleArrived& e) {
   const VersionRange allowed = AllowedVersions(s_, key);
   if (e.oldest < allowed.min || std::max(e.oldest, e.newest) > allowed.max) return;
   it->second.indices.erase(e.index);
+  TakeFromOthers(key, group, e.attempt, e.index);
   group.oldest = group.oldest == kNoPolicyVersion ? e.oldest : std::min(group.oldest, e.oldest);
   group.samples[e.index].status = SampleStatus::kGenerated;
   if (auto worker = s_.rollout.find(it->second.worker); worker != s_.rollout.end()) {

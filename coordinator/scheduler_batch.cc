@@ -29,13 +29,14 @@ std::vector<Draw> SchedulerStep::MissingAtLearner() const {
 
 // How many of the groups that are not complete, those of the first train_by first, later batches would have
 // no place for in time: with the first of those that are ready in this batch, at most groups_per_step x (t -
-// version) may be left with train_by <= t.
+// version) may be left with train_by <= t, and those of over-sampling.
 int64_t SchedulerStep::Overdue() const {
   int64_t overdue = 0, open = 0, ready = 0;
   for (const auto& [train_by, count] : s_.index.groups.by_train_by()) {
     open += count.open;
     ready += count.ready;
-    const int64_t places = s_.plan.groups_per_step * std::max<int64_t>(0, train_by - s_.version);
+    const int64_t places =
+        s_.plan.groups_per_step * std::max<int64_t>(0, train_by - s_.version) + s_.plan.extra_groups;
     const int64_t kept = open - overdue + std::max<int64_t>(0, ready - s_.plan.groups_per_step);
     overdue += std::max<int64_t>(0, std::min(kept - places, open - overdue));
   }
@@ -79,6 +80,7 @@ void SchedulerStep::CloseBatch() {
   s_.blocked_since = absl::InfiniteFuture();
   for (auto it = ready.begin(); static_cast<int64_t>(s_.batch.size()) < s_.plan.groups_per_step; ++it)
     s_.batch.push_back(it->second);
+  CancelOverSampled();
   Do(RecordBatch{s_.version + 1, s_.batch});
 }
 

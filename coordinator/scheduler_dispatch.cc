@@ -40,6 +40,7 @@ void AddManifest(SchedulerState& state, PolicyVersion version, const std::string
 void SchedulerStep::Dispatch() {
   if (!s_.paused && !s_.rollback && s_.version >= 0) {
     DispatchPending();
+    DispatchHedges();
     if (s_.admit) DispatchNew();
   }
   DispatchScores();
@@ -86,6 +87,7 @@ void SchedulerStep::Issue(PolicyVersion train_by, const VersionRange& versions) 
   GroupState& group = s_.groups[key];
   group.samples.resize(static_cast<size_t>(samples));
   group.train_by = train_by;
+  group.deadline = now_ + s_.plan.group_timeout;
   Place(key, group);
   Do(IssueGroup{key.draw, train_by, samples});
   StartAttempt(key, versions);
@@ -94,11 +96,12 @@ void SchedulerStep::Issue(PolicyVersion train_by, const VersionRange& versions) 
 void SchedulerStep::DispatchNewGroups() {
   while (true) {
     const int64_t outstanding = s_.index.groups.outstanding();
-    if (outstanding >= s_.plan.groups_per_step * (s_.plan.stop_steps - s_.version)) return;
+    const int64_t placed = std::max<int64_t>(0, outstanding - s_.plan.extra_groups);
+    if (placed >= s_.plan.groups_per_step * (s_.plan.stop_steps - s_.version)) return;
     // The oldest version at which a new group still finds a place in a batch in time:
-    // outstanding < groups_per_step * (w + max_versions - v + 1).
-    const PolicyVersion oldest =
-        std::max(s_.fork.version, outstanding / s_.plan.groups_per_step + s_.version - s_.plan.max_versions);
+    // placed < groups_per_step * (w + max_versions - v + 1). The batch that is closed has none.
+    const int64_t batches = std::max<int64_t>(placed / s_.plan.groups_per_step, s_.batch.empty() ? 0 : 1);
+    const PolicyVersion oldest = std::max(s_.fork.version, batches + s_.version - s_.plan.max_versions);
     if (oldest > s_.version) return;
     const std::string* name = PickRollout({oldest, s_.version});
     if (name == nullptr || !PassOverBarred()) return;

@@ -32,7 +32,8 @@ void GroupIndex::Place(const GroupKey& key, GroupState& group) {
   Move(key, group,
        {.pending = Waits(group),
         .open = !key.evaluation && !group.ready,
-        .ready = !key.evaluation && group.ready});
+        .ready = !key.evaluation && group.ready,
+        .deadline = key.evaluation || group.ready ? absl::InfiniteFuture() : group.deadline});
 }
 
 void GroupIndex::Remove(const GroupKey& key, GroupState& group) { Move(key, group, {}); }
@@ -40,6 +41,10 @@ void GroupIndex::Remove(const GroupKey& key, GroupState& group) { Move(key, grou
 void GroupIndex::Move(const GroupKey& key, GroupState& group, const GroupPlace& to) {
   const GroupPlace from = std::exchange(group.place, to);
   List(pending_, std::pair(group.train_by, key), from.pending, to.pending);
+  if (from.deadline != to.deadline) {
+    List(deadlines_, std::pair(from.deadline, key.draw), from.deadline != absl::InfiniteFuture(), false);
+    List(deadlines_, std::pair(to.deadline, key.draw), false, to.deadline != absl::InfiniteFuture());
+  }
   if (from.open == to.open && from.ready == to.ready) return;
   const std::pair<PolicyVersion, Draw> entry(group.train_by, key.draw);
   List(ready_, entry, from.ready, to.ready);
@@ -87,15 +92,21 @@ int32_t WorkerIndex::ReceiversOf(const std::string& source) const {
   return it == receivers_.end() ? 0 : it->second;
 }
 
-const std::string* WorkerIndex::LeastLoaded(PolicyVersion min, PolicyVersion max, bool may_call) const {
+const std::string* WorkerIndex::LeastLoaded(PolicyVersion min, PolicyVersion max, bool may_call,
+                                            const std::string& except) const {
   const std::pair<RoomKey, std::string>* best = nullptr;
   for (bool called : {false, true}) {
     if (called && !may_call) break;
     const auto from = [&](PolicyVersion version) { return room_.lower_bound({{called, version, 0}, ""}); };
-    for (auto it = from(min); it != room_.end(); it = from(it->first.version + 1)) {
-      if (it->first.called != called || it->first.version > max) break;
+    auto it = from(min);
+    while (it != room_.end() && it->first.called == called && it->first.version <= max) {
+      if (it->second == except) {
+        ++it;
+        continue;
+      }
       const auto order = [](const auto& entry) { return std::tie(entry.first.load, entry.second); };
       if (best == nullptr || order(*it) < order(*best)) best = &*it;
+      it = from(it->first.version + 1);
     }
   }
   return best == nullptr ? nullptr : &best->second;

@@ -27,8 +27,9 @@ struct WorkerState;
 
 // Where a group is listed.
 struct GroupPlace {
-  bool pending = false;              // has samples that wait for an attempt
-  bool open = false, ready = false;  // of training: not complete, complete
+  bool pending = false;                          // has samples that wait for an attempt
+  bool open = false, ready = false;              // of training: not complete, complete
+  absl::Time deadline = absl::InfiniteFuture();  // where it is open
   friend bool operator==(const GroupPlace&, const GroupPlace&) = default;
 };
 
@@ -51,6 +52,8 @@ class GroupIndex {
   const std::set<std::pair<PolicyVersion, Draw>>& to_add() const { return to_add_; }  // ready, not added
   const std::map<PolicyVersion, Count>& by_train_by() const { return by_train_by_; }
   int64_t outstanding() const { return outstanding_; }  // open or ready
+  // Those that are open, by their deadline, where they have one.
+  const std::set<std::pair<absl::Time, Draw>>& deadlines() const { return deadlines_; }
 
   friend bool operator==(const GroupIndex&, const GroupIndex&) = default;
 
@@ -59,6 +62,7 @@ class GroupIndex {
 
   std::set<std::pair<PolicyVersion, GroupKey>> pending_;
   std::set<std::pair<PolicyVersion, Draw>> ready_, to_add_;
+  std::set<std::pair<absl::Time, Draw>> deadlines_;
   std::map<PolicyVersion, Count> by_train_by_;
   int64_t outstanding_ = 0;
 };
@@ -92,8 +96,10 @@ class WorkerIndex {
   void CountReceiver(const std::string& source, int32_t change);
   int32_t ReceiversOf(const std::string& source) const;
 
-  // The least loaded that serves a version of the range; of those that are called only where `may_call`.
-  const std::string* LeastLoaded(PolicyVersion min, PolicyVersion max, bool may_call) const;
+  // The least loaded that serves a version of the range, not `except`; of those that are called only where
+  // `may_call`.
+  const std::string* LeastLoaded(PolicyVersion min, PolicyVersion max, bool may_call,
+                                 const std::string& except = "") const;
   const Names<PolicyVersion>& to_load() const { return to_load_; }
   // By what they serve, then those with the fewest receivers first.
   const Names<std::pair<PolicyVersion, int32_t>>& givers() const { return givers_; }

@@ -57,6 +57,11 @@ Case CaseOf(uint64_t seed) {
   if (out.plan.filter_ties) out.plan.max_filtered_groups = below(3);
   if (below(4) == 0) out.plan.groups_per_worker = 1;
   if (below(2) == 0) GuardAtRandom(random, out.plan);
+  if (!out.plan.deterministic) {
+    if (below(3) == 0) out.plan.hedge_after = absl::Seconds(1 + below(10));
+    if (below(3) == 0) out.plan.group_timeout = absl::Seconds(5 + below(40));
+    if (below(3) == 0) out.plan.extra_groups = 1 + below(2);
+  }
   out.faults = {.kill = below(8),
                 .coordinator_restart = below(4),
                 .lose = below(10),

@@ -12,6 +12,8 @@ void FollowRecord(JobPlan& plan, std::shared_ptr<const ReplaySchedule> record) {
   plan.evaluation_every = plan.evaluation_prompts = 0;
   plan.guard = {};
   plan.gate = {};
+  plan.hedge_after = plan.group_timeout = absl::InfiniteDuration();
+  plan.extra_groups = 0;
   plan.stop_steps = record->steps();
   plan.replay = std::move(record);
 }

@@ -77,13 +77,24 @@ class SchedulerStep {
   void ExpireLoads();
 
   // Attempts and calls of the reward (scheduler_attempts.cc).
-  const std::string* PickRollout(const VersionRange& versions) const;
+  const std::string* PickRollout(const VersionRange& versions, const std::string& except = "") const;
   bool StartAttempt(const GroupKey& key, const VersionRange& versions);
+  void StartAttempt(const GroupKey& key, GroupState& group, const std::string& worker,
+                    std::set<uint32_t> indices);
   AttemptState RemoveAttempt(uint64_t id, AttemptOutcome outcome);
   void CancelAttempts(const GroupState& group);
   void EndAttempt(uint64_t id, AttemptOutcome outcome, TryFailure failure, const std::string& error);
   void Retry(const SampleRef& ref, SampleSlot& slot, TryFailure failure, const std::string& error);
   void ExpireCalls();
+
+  // Attempts and groups that take long (scheduler_stragglers.cc).
+  void DispatchHedges();
+  bool ComesFromAnother(const GroupState& group, uint32_t index) const;
+  void TakeFromOthers(const GroupKey& key, GroupState& group, uint64_t first, uint32_t index);
+  void StartGroupClocks();
+  void ExpireGroups();
+  void GoOnWithout(const GroupKey& key, GroupState& group);
+  void CancelOverSampled();
 
   // Groups and samples (scheduler_groups.cc), and who makes and judges them (scheduler_dispatch.cc).
   static std::string WithDetail(const char* reason, const std::string& detail) {

@@ -109,6 +109,7 @@ void VisitLearning(Io& io, T& spec) {
   io.Object("batch", spec.batch, [](auto& v, auto& b) {
     v("groups_per_step", b.groups_per_step);
     v("micro_batch_tokens", b.micro_batch_tokens);
+    v("over_sampling", b.over_sampling);
   });
 }
 
@@ -159,6 +160,8 @@ void VisitStages(Io& io, T& spec) {
     v("train_seconds", t.train_seconds);
     v("load_policy_seconds", t.load_policy_seconds);
     v("max_attempts", t.max_attempts);
+    v("hedge_seconds", t.hedge_seconds);
+    v("group_seconds", t.group_seconds);
   });
   io.Object("share", spec.share, [](auto& v, auto& s) {
     v("priority", s.priority);

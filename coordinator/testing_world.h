@@ -405,6 +405,12 @@ class SimulatedWorld {
         EXPECT_TRUE(worker.alive || worker.calls.empty()) << name << " is dead";
       }
     }
+    std::map<GroupKey, std::vector<std::string>> tried_by;
+    for (const auto& [id, attempt] : state_.attempts) tried_by[attempt.group].push_back(attempt.worker);
+    for (const auto& [key, workers] : tried_by) {
+      EXPECT_LE(workers.size(), 2u) << "draw " << key.draw;
+      EXPECT_EQ(std::set<std::string>(workers.begin(), workers.end()).size(), workers.size()) << key.draw;
+    }
     EXPECT_TRUE(state_.index == IndexOf(state_)) << "the index is not that of the state";
     for (const auto& [key, group] : state_.groups) {
       EXPECT_TRUE(key.evaluation || group.train_by >= state_.version) << "draw " << key.draw;

@@ -121,6 +121,15 @@ void CheckDeterministic(const JobSpec& spec, Rules& rules) {
   rules.Require(
       spec.staleness.on_deadline == OnDeadline::kWait, "staleness.on_deadline",
       "DROP drops groups for their age, and deterministic: true drops none; use WAIT or leave it out");
+  rules.Require(spec.timeout.hedge_seconds == 0, "timeout.hedge_seconds",
+                "takes the first of two attempts, and deterministic: true fixes who samples; leave one of "
+                "them out");
+  rules.Require(spec.timeout.group_seconds == 0, "timeout.group_seconds",
+                "gives up samples for their time, and deterministic: true gives up none; leave one of them "
+                "out");
+  rules.Require(spec.batch.over_sampling == 0, "batch.over_sampling",
+                "trains on those that are fast, and deterministic: true fixes the batches; leave one of them "
+                "out");
   rules.Require(spec.staleness.on_new_version == SwapMode::kFinish, "staleness.on_new_version",
                 "CONTINUE mixes versions in a completion, and deterministic: true fixes them; use FINISH or "
                 "leave it out");
@@ -166,6 +175,7 @@ absl::Status Validate(const JobSpec& spec) {
   CheckOptimizer(spec.optimizer, rules);
   rules.InRange(spec.batch.groups_per_step, 1, 1 << 16, "batch.groups_per_step");
   rules.InRange(spec.batch.micro_batch_tokens, 1, 1 << 26, "batch.micro_batch_tokens");
+  rules.InRange(spec.batch.over_sampling, 0, 1, "batch.over_sampling");
   rules.InRange(spec.staleness.max_versions, 0, 1000, "staleness.max_versions");
   CheckStages(spec, rules);
   CheckGate(spec.evaluation, rules);
@@ -177,6 +187,10 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.timeout.train_seconds, 0.01, 86400, "timeout.train_seconds");
   rules.InRange(spec.timeout.load_policy_seconds, 0.01, 86400, "timeout.load_policy_seconds");
   rules.InRange(spec.timeout.max_attempts, 1, 100, "timeout.max_attempts");
+  rules.InRange(spec.timeout.hedge_seconds, 0, 86400, "timeout.hedge_seconds");
+  rules.Require(spec.timeout.hedge_seconds < spec.timeout.generate_seconds, "timeout.hedge_seconds",
+                "must be below timeout.generate_seconds, which ends the attempt");
+  rules.InRange(spec.timeout.group_seconds, 0, 86400, "timeout.group_seconds");
   return rules.status();
 }
 

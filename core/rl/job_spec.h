@@ -126,6 +126,7 @@ struct OptimizerSpec {
 struct BatchSpec {
   int32_t groups_per_step = 32;
   int32_t micro_batch_tokens = 8192;
+  double over_sampling = 0;  // share of groups_per_step that is handed out beyond what finds a place
 };
 
 enum class OnDeadline { kDrop, kWait };
@@ -177,6 +178,8 @@ struct TimeoutSpec {
   double train_seconds = 1800;  // one step, one warm-start call, one checkpoint or one rollback
   double load_policy_seconds = 300;
   int32_t max_attempts = 3;  // of a sample; then it is quarantined
+  double hedge_seconds = 0;  // of an attempt before a second worker tries what is missing; 0: never
+  double group_seconds = 0;  // of a training group before it goes on with what there is; 0: no limit
 };
 
 // Does the steps of a recorded job again and compares them. The rest of the spec is that job's.

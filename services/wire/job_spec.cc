@@ -208,6 +208,8 @@ void ReadStages(const v1::JobSpec& proto, JobSpec& out) {
   SetUnlessZero(proto.timeout().train_seconds(), out.timeout.train_seconds);
   SetUnlessZero(proto.timeout().load_policy_seconds(), out.timeout.load_policy_seconds);
   SetUnlessZero(proto.timeout().max_attempts(), out.timeout.max_attempts);
+  out.timeout.hedge_seconds = proto.timeout().hedge_seconds();
+  out.timeout.group_seconds = proto.timeout().group_seconds();
   out.share = {proto.share().priority(), proto.share().min_workers(), proto.share().max_workers()};
 }
 
@@ -336,6 +338,8 @@ void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
   timeout.set_train_seconds(spec.timeout.train_seconds);
   timeout.set_load_policy_seconds(spec.timeout.load_policy_seconds);
   timeout.set_max_attempts(spec.timeout.max_attempts);
+  timeout.set_hedge_seconds(spec.timeout.hedge_seconds);
+  timeout.set_group_seconds(spec.timeout.group_seconds);
   v1::ShareSpec& share = *out.mutable_share();
   share.set_priority(spec.share.priority);
   share.set_min_workers(spec.share.min_workers);
@@ -362,6 +366,7 @@ v1::JobSpec ToProto(const JobSpec& spec) {
   WriteOptimizer(spec.optimizer, *out.mutable_optimizer());
   out.mutable_batch()->set_groups_per_step(spec.batch.groups_per_step);
   out.mutable_batch()->set_micro_batch_tokens(spec.batch.micro_batch_tokens);
+  out.mutable_batch()->set_over_sampling(spec.batch.over_sampling);
   out.mutable_staleness()->set_max_versions(spec.staleness.max_versions);
   out.mutable_staleness()->set_on_deadline(
       spec.staleness.on_deadline == OnDeadline::kWait ? v1::StalenessSpec::WAIT : v1::StalenessSpec::DROP);
@@ -392,6 +397,7 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
   SLUICE_RETURN_IF_ERROR(ReadOptimizer(proto.optimizer(), out.optimizer));
   SetUnlessZero(proto.batch().groups_per_step(), out.batch.groups_per_step);
   SetUnlessZero(proto.batch().micro_batch_tokens(), out.batch.micro_batch_tokens);
+  out.batch.over_sampling = proto.batch().over_sampling();
   out.replay = {proto.replay().job(), proto.replay().steps()};
   SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.deterministic, out.staleness));
   ReadStages(proto, out);

@@ -79,7 +79,7 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
                        aggregation: SEQUENCE_MEAN_TOKEN_SUM filter_ties: true max_filtered_groups: 9 } }
     optimizer { adamw { learning_rate: 0 beta1: 0 beta2: 0.5 epsilon: 1e-6 weight_decay: 0.1 }
                 schedule { warmup_steps: 3 kind: COSINE final_fraction: 0 } max_grad_norm: 0 }
-    batch { groups_per_step: 2 micro_batch_tokens: 100 } 
+    batch { groups_per_step: 2 micro_batch_tokens: 100 over_sampling: 0.25 }
     staleness { max_versions: 0 on_deadline: WAIT on_new_version: CONTINUE }
     evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 measure: REWARD
                  gate { min_score: 0.25 max_drop: 0.125 } }
@@ -87,7 +87,8 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
             max_rollbacks: 7 }
     checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
     stop { steps: 50 } warm_start { file: "w" steps: 9 batch_size: 2 learning_rate: 0 warmup_steps: 0 }
-    timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5 }
+    timeout { generate_seconds: 1 score_seconds: 2 train_seconds: 3 load_policy_seconds: 4 max_attempts: 5
+              hedge_seconds: 0.5 group_seconds: 7 }
     share { priority: -2 min_workers: 3 max_workers: 4 }
     replay { job: "recorded" steps: 3 })");
   const absl::StatusOr<JobSpec> spec = FromProto(proto);
@@ -140,6 +141,14 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"guard { held_out_drop: 0.1 }", "guard.held_out_drop"},
       {"guard { max_kl: 1 steps: -1 }", "guard.steps"},
       {"guard { max_kl: 1 max_rollbacks: 1001 }", "guard.max_rollbacks"},
+      {"timeout { hedge_seconds: -1 }", "timeout.hedge_seconds"},
+      {"timeout { hedge_seconds: 300 }", "timeout.hedge_seconds"},
+      {"timeout { group_seconds: -1 }", "timeout.group_seconds"},
+      {"batch { over_sampling: 1.5 }", "batch.over_sampling"},
+      {"batch { over_sampling: nan }", "batch.over_sampling"},
+      {"deterministic: true timeout { hedge_seconds: 1 }", "timeout.hedge_seconds"},
+      {"deterministic: true timeout { group_seconds: 1 }", "timeout.group_seconds"},
+      {"deterministic: true batch { over_sampling: 1 }", "batch.over_sampling"},
       {"checkpoint { progress_tokens: -1 }", "checkpoint.progress_tokens"},
       {"share { priority: 1001 }", "share.priority"},
       {"share { min_workers: -1 }", "share.min_workers"},
