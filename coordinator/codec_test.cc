@@ -137,7 +137,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.optimizer = {1e-3, 0.8, 0.95, 1e-6, 0.1, 9, ScheduleKind::kCosine, 0.2, 0.5};
   spec.batch = {6, 1000, 0.5};
   spec.staleness = {4, OnDeadline::kWait, SwapMode::kContinue};
-  spec.evaluation = {"/e", 3, 4, 5, HeldOutMeasure::kReward, {true, 0.25, 0.5}};
+  spec.evaluation = {"/e", 3, 4, 5, HeldOutMeasure::kReward, {true, 0.25, 0.5}, {3, 0.5, 0.125}};
   spec.guard = {0.5, 0.25, 4, 2, 0.125, 6, GuardAction::kPause, 7};
   spec.checkpoint = {7, 8, 9};
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
@@ -165,6 +165,9 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->grpo.max_filtered_groups, 3);
   EXPECT_EQ(read->evaluation.measure, HeldOutMeasure::kReward);
   EXPECT_EQ(read->evaluation.gate.min_score, 0.25);
+  EXPECT_EQ(read->evaluation.canary.prompts, 3);
+  EXPECT_EQ(read->evaluation.canary.max_drop, 0.5);
+  EXPECT_EQ(read->evaluation.canary.min_score, 0.125);
   EXPECT_EQ(read->guard.max_kl, 0.5);
   EXPECT_EQ(read->guard.max_skipped_nonfinite, 2);
   EXPECT_EQ(read->guard.action, GuardAction::kPause);

@@ -230,6 +230,11 @@ absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& 
     SLUICE_RETURN_IF_ERROR(reader.Read(spec.evaluation.file, "evaluation.file",
                                        static_cast<size_t>(spec.evaluation.max_prompts), hash,
                                        set.evaluation));
+    if (static_cast<size_t>(spec.evaluation.canary.prompts) > set.evaluation.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("evaluation.canary.prompts: is ", spec.evaluation.canary.prompts, ", ",
+                       spec.evaluation.file, " has ", set.evaluation.size(), " prompts: ask for no more"));
+    }
   }
   if (!spec.warm_start.file.empty()) {
     SLUICE_RETURN_IF_ERROR(

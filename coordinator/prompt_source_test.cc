@@ -100,6 +100,17 @@ TEST_F(PromptSourceTest, ChecksEvaluationAndWarmStartFilesTheSame) {
               HasSubstr("warm.jsonl:2: needs \"completion\""));
 }
 
+TEST_F(PromptSourceTest, CanaryNeedsAsManyPromptsAsItSamples) {
+  spec_.evaluation.file = folder_.Write("held.jsonl", "{\"prompt\": \"ab\", \"answer\": \"1\"}\n");
+  spec_.evaluation.every_steps = 1;
+  spec_.evaluation.canary.prompts = 1;
+  EXPECT_TRUE(LoadPrompts(spec_, encoder_).ok());
+  spec_.evaluation.canary.prompts = 2;
+  const std::string message(LoadPrompts(spec_, encoder_).status().message());
+  EXPECT_THAT(message, HasSubstr("evaluation.canary.prompts: is 2, "));
+  EXPECT_THAT(message, HasSubstr("held.jsonl has 1 prompts: ask for no more"));
+}
+
 TEST_F(PromptSourceTest, AddsTheEndTokenToWarmStartRows) {
   spec_.warm_start.file = folder_.Write("warm.jsonl", "{\"prompt\": \"ab\", \"completion\": \"c\"}\n");
   auto set = LoadPrompts(spec_, encoder_);

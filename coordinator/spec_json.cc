@@ -131,6 +131,11 @@ void VisitStages(Io& io, T& spec) {
       io_gate("min_score", g.min_score);
       io_gate("max_drop", g.max_drop);
     });
+    v.Object("canary", e.canary, [](auto& io_canary, auto& c) {
+      io_canary("prompts", c.prompts);
+      io_canary("max_drop", c.max_drop);
+      io_canary("min_score", c.min_score);
+    });
   });
   io.Object("guard", spec.guard, [](auto& v, auto& g) {
     v("max_kl", g.max_kl);

@@ -96,6 +96,19 @@ void CheckGate(const EvaluationSpec& evaluation, Rules& rules) {
   rules.InRange(gate.max_drop, 0, 1e9, "evaluation.gate.max_drop");
 }
 
+void CheckCanary(const EvaluationSpec& evaluation, Rules& rules) {
+  const CanarySpec& canary = evaluation.canary;
+  rules.InRange(canary.prompts, 0, 1 << 20, "evaluation.canary.prompts");
+  rules.Require(!canary.on() || !evaluation.file.empty(), "evaluation.canary",
+                "samples prompts of the evaluation: give evaluation.file and evaluation.every_steps too");
+  rules.Require(evaluation.max_prompts == 0 || canary.prompts <= evaluation.max_prompts,
+                "evaluation.canary.prompts",
+                absl::StrCat("must not be above evaluation.max_prompts ", evaluation.max_prompts, ", is ",
+                             canary.prompts));
+  rules.InRange(canary.max_drop, 0, 1e9, "evaluation.canary.max_drop");
+  rules.InRange(canary.min_score.value_or(0), -1e9, 1e9, "evaluation.canary.min_score");
+}
+
 void CheckGuard(const JobSpec& spec, Rules& rules) {
   const GuardSpec& guard = spec.guard;
   const double most_entropy = std::numeric_limits<double>::max();
@@ -148,8 +161,10 @@ PolicyVersion RegularCheckpointBefore(const CheckpointSpec& checkpoint, PolicyVe
 
 PolicyVersion RollBackFloor(const JobSpec& spec, PolicyVersion version) {
   const GuardSpec& guard = spec.guard;
-  if (!HasLimits(guard) || guard.action != GuardAction::kRollBack) return kNoPolicyVersion;
-  int64_t longest = guard.steps;  // versions from the first bad one to the last, when it is known
+  const bool judged = HasLimits(guard) || spec.evaluation.canary.on();
+  if (!judged || guard.action != GuardAction::kRollBack) return kNoPolicyVersion;
+  // Versions from the first bad one to the last, when it is known. A canary's is the last.
+  int64_t longest = HasLimits(guard) ? guard.steps : 1;
   if (guard.max_skipped_nonfinite) longest = std::max(longest, *guard.max_skipped_nonfinite + 1);
   if (guard.held_out_drop) longest = std::max(longest, spec.evaluation.every_steps);
   return RegularCheckpointBefore(spec.checkpoint, version - longest + 1);
@@ -179,6 +194,7 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.staleness.max_versions, 0, 1000, "staleness.max_versions");
   CheckStages(spec, rules);
   CheckGate(spec.evaluation, rules);
+  CheckCanary(spec.evaluation, rules);
   CheckGuard(spec, rules);
   CheckDeterministic(spec, rules);
   CheckShare(spec.share, rules);

@@ -147,6 +147,14 @@ struct GateSpec {
   double max_drop = 0;              // below the promoted version's
 };
 
+// How each new version is tried on one rollout worker before the others load it.
+struct CanarySpec {
+  int32_t prompts = 0;              // the first of the evaluation's; 0: no canary
+  double max_drop = 0.1;            // below the best canary's score
+  std::optional<double> min_score;  // absent: any
+  bool on() const { return prompts > 0; }
+};
+
 struct EvaluationSpec {
   std::string file;         // empty: no evaluation
   int64_t every_steps = 0;  // also before the first and after the last step
@@ -154,6 +162,7 @@ struct EvaluationSpec {
   int32_t max_prompts = 0;  // 0: all
   HeldOutMeasure measure = HeldOutMeasure::kAccuracy;
   GateSpec gate;
+  CanarySpec canary;
 };
 
 struct CheckpointSpec {

@@ -167,6 +167,10 @@ absl::Status ReadControl(const v1::JobSpec& proto, JobSpec& out) {
   out.evaluation.gate.on = proto.evaluation().has_gate();
   if (gate.has_min_score()) out.evaluation.gate.min_score = gate.min_score();
   out.evaluation.gate.max_drop = gate.max_drop();
+  const v1::CanarySpec& canary = proto.evaluation().canary();
+  out.evaluation.canary.prompts = canary.prompts();
+  if (canary.has_max_drop()) out.evaluation.canary.max_drop = canary.max_drop();
+  if (canary.has_min_score()) out.evaluation.canary.min_score = canary.min_score();
   const v1::GuardSpec& guard = proto.guard();
   if (guard.has_max_kl()) out.guard.max_kl = guard.max_kl();
   if (guard.has_min_entropy()) out.guard.min_entropy = guard.min_entropy();
@@ -228,8 +232,11 @@ absl::Status CheckWhole(const v1::JobSpec& proto, const JobSpec& spec) {
                 "warm_start", "file and steps are both needed; leave warm_start out to have none");
   check.Require(!proto.has_replay() || !spec.replay.job.empty(), "replay.job",
                 "is needed; leave replay out to have none");
-  check.Require(!proto.has_guard() || HasLimits(spec.guard), "guard",
-                "needs at least one limit, for example max_kl; leave guard out to have none");
+  check.Require(!proto.evaluation().has_canary() || spec.evaluation.canary.prompts != 0,
+                "evaluation.canary.prompts", "must be at least 1; leave canary out to have none");
+  check.Require(!proto.has_guard() || HasLimits(spec.guard) || spec.evaluation.canary.on(), "guard",
+                "needs at least one limit, for example max_kl, or evaluation.canary; leave guard out to have "
+                "none");
   check.NotNegative(spec.warm_start.warmup_steps, "warm_start.warmup_steps");
   check.Require(
       spec.optimizer.schedule != ScheduleKind::kCosine || spec.optimizer.warmup_steps < spec.stop_steps,
@@ -305,6 +312,12 @@ void WriteGuard(const GuardSpec& spec, v1::GuardSpec& out) {
   out.set_max_rollbacks(spec.max_rollbacks);
 }
 
+void WriteCanary(const CanarySpec& spec, v1::CanarySpec& out) {
+  out.set_prompts(spec.prompts);
+  out.set_max_drop(spec.max_drop);
+  if (spec.min_score) out.set_min_score(*spec.min_score);
+}
+
 void WriteEvaluation(const EvaluationSpec& spec, v1::EvaluationSpec& out) {
   out.set_file(spec.file);
   out.set_every_steps(spec.every_steps);
@@ -312,6 +325,7 @@ void WriteEvaluation(const EvaluationSpec& spec, v1::EvaluationSpec& out) {
   out.set_max_prompts(spec.max_prompts);
   out.set_measure(spec.measure == HeldOutMeasure::kReward ? v1::EvaluationSpec::REWARD
                                                           : v1::EvaluationSpec::ACCURACY);
+  if (spec.canary.on()) WriteCanary(spec.canary, *out.mutable_canary());
   if (!spec.gate.on) return;
   if (spec.gate.min_score) out.mutable_gate()->set_min_score(*spec.gate.min_score);
   out.mutable_gate()->set_max_drop(spec.gate.max_drop);
@@ -319,7 +333,7 @@ void WriteEvaluation(const EvaluationSpec& spec, v1::EvaluationSpec& out) {
 
 void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
   if (!spec.evaluation.file.empty()) WriteEvaluation(spec.evaluation, *out.mutable_evaluation());
-  if (HasLimits(spec.guard)) WriteGuard(spec.guard, *out.mutable_guard());
+  if (HasLimits(spec.guard) || spec.evaluation.canary.on()) WriteGuard(spec.guard, *out.mutable_guard());
   out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
   out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
   out.mutable_checkpoint()->set_progress_tokens(spec.checkpoint.progress_tokens);

@@ -82,7 +82,7 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
     batch { groups_per_step: 2 micro_batch_tokens: 100 over_sampling: 0.25 }
     staleness { max_versions: 0 on_deadline: WAIT on_new_version: CONTINUE }
     evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 measure: REWARD
-                 gate { min_score: 0.25 max_drop: 0.125 } }
+                 gate { min_score: 0.25 max_drop: 0.125 } canary { prompts: 3 max_drop: 0 min_score: -1 } }
     guard { max_kl: 0.5 min_entropy: 0.1 max_entropy: 4 max_skipped_nonfinite: 0 held_out_drop: 0.2 steps: 5 action: PAUSE
             max_rollbacks: 7 }
     checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
@@ -97,6 +97,20 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
   google::protobuf::util::MessageDifferencer differ;
   differ.ReportDifferencesToString(&difference);
   EXPECT_TRUE(differ.Compare(ToProto(*spec), proto)) << difference;
+}
+
+TEST(JobSpecProto, CanaryHasAGuardWithoutLimits) {
+  v1::JobSpec proto = Parse(kMinimal);
+  proto.MergeFrom(
+      Parse("evaluation { file: \"h\" every_steps: 1 canary { prompts: 2 } } guard { action: PAUSE }"));
+  const auto spec = FromProto(proto);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->evaluation.canary.max_drop, 0.1);
+  EXPECT_FALSE(spec->evaluation.canary.min_score);
+  const auto again = FromProto(ToProto(*spec));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->guard.action, GuardAction::kPause);
+  EXPECT_EQ(again->evaluation.canary.prompts, 2);
 }
 
 TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
@@ -131,6 +145,17 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"evaluation { gate {} }", "evaluation.file"},
       {"evaluation { file: \"h\" every_steps: 1 gate { max_drop: -1 } }", "evaluation.gate.max_drop"},
       {"evaluation { file: \"h\" every_steps: 1 gate { min_score: nan } }", "evaluation.gate.min_score"},
+      {"evaluation { canary { prompts: 1 } }", "evaluation.file"},
+      {"evaluation { file: \"h\" every_steps: 1 canary {} }", "evaluation.canary.prompts"},
+      {"evaluation { file: \"h\" every_steps: 1 canary { prompts: -1 } }", "evaluation.canary.prompts"},
+      {"evaluation { file: \"h\" every_steps: 1 max_prompts: 2 canary { prompts: 3 } }",
+       "evaluation.canary.prompts"},
+      {"evaluation { file: \"h\" every_steps: 1 canary { prompts: 1 max_drop: -1 } }",
+       "evaluation.canary.max_drop"},
+      {"evaluation { file: \"h\" every_steps: 1 canary { prompts: 1 max_drop: nan } }",
+       "evaluation.canary.max_drop"},
+      {"evaluation { file: \"h\" every_steps: 1 canary { prompts: 1 min_score: inf } }",
+       "evaluation.canary.min_score"},
       {"guard {}", "guard"},
       {"guard { steps: 3 }", "guard"},
       {"guard { max_kl: -1 }", "guard.max_kl"},
