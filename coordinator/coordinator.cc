@@ -174,6 +174,10 @@ absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec) {
                                     spec.evaluation.samples_per_prompt, " every ",
                                     spec.evaluation.every_steps, " steps"));
   }
+  if (spec.evaluation.canary.on()) {
+    out.plan.push_back(absl::StrCat("canary: one worker tries each new version on ",
+                                    spec.evaluation.canary.prompts, " of them before the others load it"));
+  }
   return out;
 }
 

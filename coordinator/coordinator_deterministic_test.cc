@@ -149,6 +149,26 @@ TEST_F(DeterministicCoordinatorTest, ComesOutTheSameWhateverDies) {
   }
 }
 
+TEST_F(DeterministicCoordinatorTest, RefusesTheSameVersionsWhateverDies) {
+  spec_.evaluation.measure = HeldOutMeasure::kReward;
+  spec_.evaluation.canary = {.prompts = 2, .max_drop = 0.25};
+  spec_.guard.max_rollbacks = 100;
+  for (int32_t bound : {0, 2}) {
+    spec_.staleness.max_versions = bound;
+    const Outcome undisturbed = Run(1, 0);
+    EXPECT_FALSE(undisturbed.rollbacks.empty());
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      SCOPED_TRACE(absl::StrCat("bound ", bound, ", seed ", seed));
+      const Outcome disturbed = Run(1 + static_cast<int>(seed), seed);
+      EXPECT_EQ(disturbed.weights, undisturbed.weights);
+      EXPECT_EQ(disturbed.rollbacks, undisturbed.rollbacks);
+      EXPECT_EQ(disturbed.batches, undisturbed.batches);
+      EXPECT_EQ(disturbed.ledger.columns, undisturbed.ledger.columns);
+      EXPECT_EQ(disturbed.metrics, undisturbed.metrics);
+    }
+  }
+}
+
 TEST_F(DeterministicCoordinatorTest, RollsBackTheSameWhateverDies) {
   spec_.stop_steps = 9;
   spec_.guard.max_kl = 0.5;

@@ -90,10 +90,11 @@ void JobRun::Advance(absl::Time now) {
   Begin(now);
   if (!state_.plan.deterministic) quarantine_.Foresee(order_, state_);
   ApplyAll(now, Decide(state_, now));
-  if (const auto score = std::exchange(scored_, std::nullopt)) {
-    Handle({now, EvaluationScored{*score}});
-    ApplyAll(now, Decide(state_, now));
-  }
+  const auto score = std::exchange(scored_, std::nullopt);
+  const auto canary = std::exchange(canary_scored_, std::nullopt);
+  if (score) Handle({now, EvaluationScored{*score}});
+  if (canary) Handle({now, *canary});
+  if (score || canary) ApplyAll(now, Decide(state_, now));
   RefreshRow(now);
 }
 
@@ -523,6 +524,11 @@ void JobRun::RefreshRow(absl::Time now) {
   view.state = state;
   view.error = state_.error;
   view.waiting_for = WaitingFor(state_);
+  view.trial.reset();
+  if (state_.end == JobEnd::kNone && OnTrial(state_) && !IsRefused(state_)) {
+    const bool begun = state_.evaluation && state_.evaluation->canary;
+    view.trial = TrialView{state_.version, state_.canary.worker, begun ? state_.evaluation->done : 0};
+  }
   row_.paused = state_.paused;
   row_.checkpointed = state_.checkpointed;
   row_.policy = state_.policy;

@@ -83,6 +83,7 @@ class JobRun {
   absl::Status RestoreProgress(Store& store);
   absl::Status RestoreRollbacks(Store& store);
   absl::Status RestoreGuard(Store& store);
+  absl::Status RestoreCanary(Store& store);
   const Prompt& PromptOf(const GroupKey& key);
   Group Assemble(const GroupKey& key);
   void CompareMembers(const GroupKey& group, ScoreEnded& event);
@@ -108,6 +109,8 @@ class JobRun {
   void Apply(absl::Time now, const PromoteVersion& a);
   void Apply(absl::Time now, const RecordWarmStep& a);
   void Apply(absl::Time now, const FinishEvaluation& a);
+  void Apply(absl::Time now, const FinishCanary& a);
+  void Apply(absl::Time now, const RecordCanary& a);
   void Apply(absl::Time now, const SaveState& a);
   void Apply(absl::Time now, const Note& a);
   void Apply(absl::Time now, const TakeRecorded& a);
@@ -141,6 +144,7 @@ class JobRun {
   EvaluationSummary evaluation_;
   std::vector<double> train_rewards_;              // of the steps since the last evaluation or rollback
   std::optional<HeldOutScore> scored_;             // that the scheduler has not been told
+  std::optional<CanaryScored> canary_scored_;      // likewise
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
   std::string recorded_job_hash_;                  // likewise; of its policy, of a replay
   absl::Time now_, last_commit_, step_started_;

@@ -1,10 +1,12 @@
 // What a running job does by its own signals: rollbacks and promotions, and what a restart needs to know of
 // them.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/job_run.h"
+#include "coordinator/scheduler_canary.h"
 #include "coordinator/scheduler_guard.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -50,6 +52,22 @@ void JobRun::Apply(absl::Time now, const PromoteVersion& a) {
   Apply(now, Note{absl::StrCat("version ", a.version, " is promoted")});
 }
 
+void JobRun::Apply(absl::Time, const FinishCanary& a) {
+  const EvaluationView view = std::exchange(evaluation_, {}).Finish(a.version);
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  canary_scored_ = CanaryScored{a.version, view.samples > 0 ? ScoreOf(view).score : none};
+}
+
+void JobRun::Apply(absl::Time now, const RecordCanary& a) {
+  const CanaryView view{a.record, now};
+  row_.view.canary = view;
+  writes_.push_back([job = row_.view.job, view](StoreTransaction& tx) { return tx.RecordCanary(job, view); });
+  if (a.record.verdict == CanaryVerdict::kTaken) return;
+  reports_.push_back([job = row_.view.job, record = a.record](CoordinatorMetrics* metrics) {
+    if (metrics != nullptr) metrics->Canary(job, record);
+  });
+}
+
 HeldOutScore JobRun::ScoreOf(const EvaluationView& e) const {
   const bool by_reward = row_.view.spec.evaluation.measure == HeldOutMeasure::kReward;
   return {e.version, by_reward ? e.reward : e.accuracy, e.train_reward};
@@ -66,6 +84,16 @@ absl::Status JobRun::RestoreRollbacks(Store& store) {
       state_.rollback = std::move(fork);
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status JobRun::RestoreCanary(Store& store) {
+  if (!state_.plan.canary.on()) return absl::OkStatus();
+  std::vector<Fork> forks;
+  for (const RollbackView& rollback : row_.view.rollbacks)
+    forks.push_back({.version = rollback.version, .parent = rollback.parent});
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<CanaryRecord> records, store.LoadCanaries(row_.view.job));
+  sluice::RestoreCanary(records, forks, state_);
   return absl::OkStatus();
 }
 

@@ -35,6 +35,7 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store
   if (!view.evaluations.empty()) state.evaluated_step = view.evaluations.back().step;
   state.promoted = view.promoted;
   SLUICE_RETURN_IF_ERROR(run->RestoreRollbacks(store));
+  SLUICE_RETURN_IF_ERROR(run->RestoreCanary(store));
   SLUICE_RETURN_IF_ERROR(run->RestoreManifests(store));
   SLUICE_RETURN_IF_ERROR(run->RestoreGroups(store));
   if (state.plan.deterministic && !state.rollback) SLUICE_RETURN_IF_ERROR(run->RestoreEmptied(store));
@@ -48,7 +49,8 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store
 // Of the versions that samples may still name or workers load.
 absl::Status JobRun::RestoreManifests(Store& store) {
   const PolicyVersion newest = state_.version;
-  for (PolicyVersion v = std::max<PolicyVersion>(0, newest - state_.plan.max_versions); v <= newest; ++v) {
+  const PolicyVersion oldest = std::min(newest - state_.plan.max_versions, TrustedVersion(state_));
+  for (PolicyVersion v = std::max<PolicyVersion>(0, oldest); v <= newest; ++v) {
     SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, store.LoadBatch(row_.view.job, v));
     if (!batch || !batch->committed)
       return absl::DataLossError(absl::StrCat("version ", v, " of ", row_.view.job, " is not in the store"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "coordinator/canary_record.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/types.h"
 
@@ -35,6 +36,18 @@ struct RollbackView {
   PolicyVersion version = kNoPolicyVersion, parent = kNoPolicyVersion;
   std::string reason;
   absl::Time time;  // of the decision
+};
+
+// A version that one worker tries.
+struct TrialView {
+  PolicyVersion version = kNoPolicyVersion;
+  std::string worker;  // empty: none yet
+  int64_t done = 0;    // prompts
+};
+
+struct CanaryView {
+  CanaryRecord record;
+  absl::Time time;  // of the verdict
 };
 
 struct JobEventView {
@@ -71,6 +84,8 @@ struct JobView {
   int32_t rollout_workers = 0;                // that work for it now
   PolicyVersion promoted = kNoPolicyVersion;  // last
   std::vector<RollbackView> rollbacks;        // oldest first
+  std::optional<TrialView> trial;             // while one is under way
+  std::optional<CanaryView> canary;           // of the last version that was on trial
   uint64_t revision = 0;                      // rises with each change of this view; from 1
 };
 

@@ -143,6 +143,40 @@ TEST_F(LedgerCheckTest, FindsNothingWrongInARollback) {
   }
 }
 
+TEST_F(LedgerCheckTest, FindsVersionsThatAreMadeOfOneThatDidNotPass) {
+  JobSpec spec = row_.view.spec;
+  spec.evaluation.canary.prompts = 1;
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    for (PolicyVersion v = 0; v <= 4; ++v)
+      Expect(tx.RecordCanary("j", {{v, CanaryVerdict::kPassed, 0.5, "r0", ""}, absl::UnixEpoch()}));
+    return tx.UpdateSpec("j", spec);
+  }));
+  EXPECT_EQ(Check(), std::pair(0, std::string()));
+  const struct {
+    const char* sql;
+    const char* says;
+  } cases[] = {
+      {"UPDATE canaries SET verdict = 'refused' WHERE version = 3",
+       "version 4 is made of version 3, whose canary refused"},
+      {"DELETE FROM canaries WHERE version = 4",
+       "version 5 is made of version 4, whose canary has no verdict"},
+      {"UPDATE canaries SET version = 9 WHERE version = 4", "the canary of version 9 passed"},
+      {"UPDATE canaries SET verdict = 'lost' WHERE version = 2", "the canary of version 2 lost"},
+  };
+  store_.reset();
+  const std::string file = folder_.path() + "/sluice.db";
+  (*Database::Open(file)).reset();  // takes in the log
+  std::filesystem::copy_file(file, file + ".right");
+  for (const auto& c : cases) {
+    std::filesystem::copy_file(file + ".right", file, std::filesystem::copy_options::overwrite_existing);
+    {
+      auto db = *Database::Open(file);
+      Expect(db->Run(c.sql));
+    }
+    EXPECT_THAT(Check().second, HasSubstr(c.says)) << c.sql;
+  }
+}
+
 // What a coordinator may do to its store in any order, with restarts in between.
 TEST_F(LedgerCheckTest, FindsNothingAfterRandomLives) {
   for (uint32_t seed = 1; seed <= 3; ++seed) {

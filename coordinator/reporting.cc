@@ -72,14 +72,14 @@ struct CoordinatorMetrics::Job {
   std::vector<std::pair<GaugeFamily*, prometheus::Gauge*>> all;
   std::map<std::string, prometheus::Gauge*> by_metric;  // step metric -> gauge
   std::map<std::string, prometheus::Gauge*> ledger, queues;
-  prometheus::Gauge *version = nullptr, *last_step = nullptr, *difference = nullptr;
+  prometheus::Gauge *version = nullptr, *last_step = nullptr, *difference = nullptr, *canary = nullptr;
   uint64_t used = 0;  // when it was, last
 };
 
 struct CoordinatorMetrics::Series {
   std::map<std::string, GaugeFamily*> metric_families;  // by step metric
   GaugeFamily *ledger = nullptr, *queues = nullptr, *version = nullptr, *last_step = nullptr,
-              *difference = nullptr;
+              *difference = nullptr, *canary = nullptr;
   std::map<JobId, Job> jobs;
   uint64_t uses = 0;
   prometheus::Gauge* events = nullptr;
@@ -88,7 +88,7 @@ struct CoordinatorMetrics::Series {
   prometheus::Counter* steps = nullptr;
   prometheus::Counter* compared = nullptr;
   prometheus::Counter* expired = nullptr;
-  prometheus::Counter* rollbacks = nullptr;
+  prometheus::Counter *rollbacks = nullptr, *refused = nullptr;
   prometheus::Counter *resumed = nullptr, *lost = nullptr;
   std::map<WaitKind, prometheus::Gauge*> stalls;
   std::map<Straggling, prometheus::Counter*> straggling;
@@ -189,6 +189,11 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
   s.rollbacks =
       MakeCounter(registry, "sluice_rollbacks_total",
                   "Times that a job went back to an older version because a limit of its guard was broken.");
+  s.canary =
+      MakeFamily(registry, "sluice_canary_score",
+                 "Score of the last version that was tried on one worker; NaN: no sample had a reward.");
+  s.refused =
+      MakeCounter(registry, "sluice_canary_refused_total", "Versions that were refused by their canary.");
   s.expired = MakeCounter(registry, "sluice_lease_expired_total", "Leases of workers that ran out.");
   Of("");  // of no job: the families show before the first
 }
@@ -214,6 +219,7 @@ CoordinatorMetrics::Job& CoordinatorMetrics::Of(const JobId& job) {
   of.version = add(s.version);
   of.last_step = add(s.last_step);
   of.difference = add(s.difference);
+  of.canary = add(s.canary);
   if (s.jobs.size() > kJobsKept) ForgetOne();
   return of;
 }
@@ -239,6 +245,11 @@ void CoordinatorMetrics::Resumed(int64_t resumed, int64_t lost) {
 }
 
 void CoordinatorMetrics::RollingBack() { series_->rollbacks->Increment(); }
+
+void CoordinatorMetrics::Canary(const JobId& job, const CanaryRecord& record) {
+  Of(job).canary->Set(record.score);
+  if (record.verdict == CanaryVerdict::kRefused) series_->refused->Increment();
+}
 
 void CoordinatorMetrics::Count(Straggling what) { series_->straggling.at(what)->Increment(); }
 

@@ -26,6 +26,7 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
   plan.evaluation_prompts = evaluation_prompts;
   plan.evaluation_samples = spec.evaluation.samples_per_prompt;
   plan.gate = spec.evaluation.gate;
+  plan.canary = spec.evaluation.canary;
   plan.guard = spec.guard;
   plan.checkpoint = spec.checkpoint;
   plan.max_attempts = spec.timeout.max_attempts;
@@ -176,6 +177,7 @@ void SchedulerStep::On(const ResumeEvent&) {
   if (ended() || !s_.paused) return;
   s_.paused = false;
   s_.error.clear();
+  if (IsRefused(s_) && !s_.rollback) TakeRefused();
   s_.learner.failures = 0;
   s_.drops_in_a_row = s_.barred.in_a_row = 0;
   s_.blocked_since = absl::InfiniteFuture();
@@ -223,6 +225,8 @@ void SchedulerStep::End(JobEnd end, const std::string& error) {
   s_.evaluation.reset();
   s_.unjudged = s_.promoting = kNoPolicyVersion;
   s_.rollback.reset();
+  s_.canary.awaits_score = false;
+  RetireCanary();
   MakeIndex(s_);
   s_.end = end;
   s_.error = error;
@@ -269,10 +273,21 @@ std::string LearnerActivity(const SchedulerState& s) {
   return "";
 }
 
+std::string CanaryActivity(const SchedulerState& s) {
+  const std::string& name = s.canary.worker;
+  const auto worker = s.rollout.find(name);
+  if (worker == s.rollout.end()) return absl::StrCat("a rollout worker to try version ", s.version);
+  if (worker->second.version != s.version)
+    return absl::StrCat(name, " to load version ", s.version, ", which is on trial");
+  return absl::StrCat("the canary of version ", s.version, " on ", name, ": ", s.evaluation->done, " of ",
+                      s.evaluation->prompts, " prompts done");
+}
+
 std::string Sampling(const SchedulerState& s) {
+  if (s.evaluation && s.evaluation->canary) return CanaryActivity(s);
   if (s.evaluation) {
     return absl::StrCat("the evaluation of version ", s.evaluation->version, ": ", s.evaluation->done, " of ",
-                        s.plan.evaluation_prompts, " prompts done");
+                        s.evaluation->prompts, " prompts done");
   }
   const auto ready = static_cast<int64_t>(s.index.groups.ready().size());
   const int64_t wanted = s.plan.groups_per_step;

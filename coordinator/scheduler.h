@@ -21,6 +21,11 @@
 // what it needs. An evaluation of version v waits for the draws of older versions and holds back the step
 // past v.
 //
+// A canary (scheduler_canary.cc): a version that a step made is on trial until one worker has sampled the
+// first prompts of the evaluation with it. The others keep the version before it, which new groups and
+// retries are sampled at meanwhile; the step past it is held back, so one that is refused has none made of
+// it. In a deterministic job the trial begins when the draws of older versions are complete.
+//
 // A rollback (scheduler_guard.cc) goes back to the checkpoint of an older version, `parent`, and makes the
 // next version of it. What was not trained on by then is settled, nothing begins until that version is there,
 // and what is sampled later is sampled at it or newer ones: nothing crosses the fork. In a deterministic job
@@ -43,6 +48,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "coordinator/attempt_outcome.h"
+#include "coordinator/canary_record.h"
 #include "coordinator/replay_schedule.h"
 #include "coordinator/scheduler_index.h"
 #include "core/rl/job_spec.h"
@@ -65,6 +71,7 @@ struct JobPlan {
   int64_t evaluation_every = 0;     // steps; 0: never
   int64_t evaluation_prompts = 0, evaluation_samples = 1;
   GateSpec gate;
+  CanarySpec canary;
   GuardSpec guard;
   CheckpointSpec checkpoint;
   int32_t max_attempts = 3;
@@ -139,6 +146,7 @@ struct WorkerState {
   std::set<uint64_t> calls;                  // attempts or score calls under way
   int32_t slots = 1;                         // how many there may be
   bool called = false;                       // each attempt takes a thread: it has no stream
+  bool canary = false;                       // has only what is on trial to do
   absl::Time load_deadline;
   absl::Time not_before = absl::InfinitePast();  // rests until then
   absl::Duration backoff;
@@ -183,6 +191,8 @@ struct BarredDraws {
 
 struct EvaluationRun {
   PolicyVersion version = kNoPolicyVersion;
+  int64_t prompts = 0;            // the first
+  bool canary = false;            // on the canary alone, and not an evaluation that is due
   int64_t started = 0, done = 0;  // prompts
 };
 
@@ -191,6 +201,15 @@ struct HeldOutScore {
   PolicyVersion version = kNoPolicyVersion;
   double score = 0;
   std::optional<double> train_reward = {};
+};
+
+// How the last version is tried, where the plan has a canary.
+struct CanaryState {
+  PolicyVersion settled =
+      kNoPolicyVersion;               // the last that all may load: it passed, was taken, or is a rollback's
+  std::string worker;                 // that tries the last version; empty: none yet
+  bool awaits_score = false;          // of what it sampled
+  std::vector<CanaryRecord> records;  // of the versions that the last one was made of, oldest first
 };
 
 // What the guard knows of the versions that the last one was made of.
@@ -251,6 +270,7 @@ struct SchedulerState {
   std::optional<EvaluationRun> evaluation;
   PolicyVersion unjudged = kNoPolicyVersion;  // evaluated; its score is to come
 
+  CanaryState canary;
   GuardState guard;
   Fork fork;                                   // the last rollback that is committed; version 0: none
   std::optional<Fork> rollback;                // recorded, to be committed as version + 1
@@ -259,6 +279,12 @@ struct SchedulerState {
   PolicyVersion promoting = kNoPolicyVersion;  // its checkpoint is to be made and kept
   SchedulerIndex index;
 };
+
+// Of the last version: not all workers may load it yet; nor will they, unless a person says so.
+bool OnTrial(const SchedulerState& state);
+bool IsRefused(const SchedulerState& state);
+// The last version that all workers may load.
+PolicyVersion TrustedVersion(const SchedulerState& state);
 
 // Of deterministic jobs: the batch that a draw belongs to, which is trained on at this version, and the
 // version that it is sampled at. The batch of a draw from before the last rollback is one before it.
@@ -330,6 +356,10 @@ struct LearnerDone {
 struct EvaluationScored {  // answers FinishEvaluation, with the same writes
   HeldOutScore score;
 };
+struct CanaryScored {  // answers FinishCanary, with the same writes
+  PolicyVersion version = kNoPolicyVersion;
+  double score = 0;
+};
 struct PauseEvent {};
 struct ResumeEvent {};
 struct CancelEvent {};
@@ -339,8 +369,8 @@ struct StandDownEvent {};
 struct Event {
   absl::Time now;
   std::variant<TickEvent, RolloutUp, RewardUp, LearnerUp, WorkerDown, PolicyLoaded, SampleArrived,
-               GenerateEnded, ScoreEnded, LearnerDone, EvaluationScored, PauseEvent, ResumeEvent, CancelEvent,
-               StandDownEvent>
+               GenerateEnded, ScoreEnded, LearnerDone, EvaluationScored, CanaryScored, PauseEvent,
+               ResumeEvent, CancelEvent, StandDownEvent>
       body;
 };
 
@@ -391,6 +421,12 @@ struct RecordWarmStep {
 };
 struct FinishEvaluation {
   PolicyVersion version = 0;
+};
+struct FinishCanary {
+  PolicyVersion version = 0;
+};
+struct RecordCanary {  // in place of what was recorded of the version before
+  CanaryRecord record;
 };
 struct SaveState {};  // paused, end, error
 struct Note {
@@ -443,10 +479,11 @@ struct StartLearner {
   PolicyVersion parent = kNoPolicyVersion;  // of kRollBack
 };
 
-using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
-                            RecordRollBack, CommitRollBack, RollBackDraws, PromoteVersion, RecordWarmStep,
-                            FinishEvaluation, SaveState, Note, TakeRecorded, AttemptOver, Tally,
-                            StartGenerate, CancelGenerate, StartScore, StartLoad, StartLearner>;
+using Action =
+    std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
+                 RecordRollBack, CommitRollBack, RollBackDraws, PromoteVersion, RecordWarmStep,
+                 FinishEvaluation, FinishCanary, RecordCanary, SaveState, Note, TakeRecorded, AttemptOver,
+                 Tally, StartGenerate, CancelGenerate, StartScore, StartLoad, StartLearner>;
 
 // Takes in one event.
 std::vector<Action> TakeIn(SchedulerState& state, const Event& event);

@@ -46,10 +46,18 @@ const std::string* SchedulerStep::PickRollout(const VersionRange& versions, cons
                            index.called() < s_.plan.groups_in_flight, except);
 }
 
+// Who may take the group now; null: nobody. Not at a version that is on trial, but for the trial itself.
+const std::string* SchedulerStep::PickFor(const GroupKey& key, const std::string& except) const {
+  if (key.evaluation && s_.evaluation->canary) return s_.canary.worker == except ? nullptr : FreeCanary();
+  VersionRange versions = AllowedVersions(s_, key);
+  versions.max = std::min(versions.max, TrustedVersion(s_));
+  return PickRollout(versions, except);
+}
+
 // False: no worker may take it now.
-bool SchedulerStep::StartAttempt(const GroupKey& key, const VersionRange& versions) {
+bool SchedulerStep::StartAttempt(const GroupKey& key) {
   if (s_.plan.replay && !BeginReplayed(key)) return true;
-  const std::string* picked = PickRollout(versions);
+  const std::string* picked = PickFor(key);
   if (picked == nullptr) return false;
   GroupState& group = s_.groups.at(key);
   std::set<uint32_t> pending;

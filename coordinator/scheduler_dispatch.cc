@@ -48,11 +48,9 @@ void SchedulerStep::Dispatch() {
 
 void SchedulerStep::DispatchNew() {
   if (s_.plan.deterministic) DispatchFixedDraws();
-  if (s_.evaluation) {
-    DispatchEvaluation();
-  } else if (!s_.plan.deterministic && !evaluation_due()) {
-    DispatchNewGroups();
-  }
+  if (s_.evaluation) DispatchEvaluation();
+  const bool measured = evaluation_due() || (s_.evaluation && !s_.evaluation->canary);
+  if (!s_.plan.deterministic && !measured) DispatchNewGroups();
 }
 
 // Samples that were issued and have no attempt: those that matter soonest first.
@@ -61,7 +59,7 @@ void SchedulerStep::DispatchPending() {
   for (auto it = pending.begin(); it != pending.end();) {
     const auto entry = *it;
     const auto& [train_by, key] = entry;
-    const bool started = StartAttempt(key, AllowedVersions(s_, key));
+    const bool started = StartAttempt(key);
     // Without a worker for this one there is none for those that may have the same versions.
     const GroupKey last{key.evaluation, std::numeric_limits<Draw>::max()};
     it = pending.upper_bound(started || s_.plan.replay ? entry : std::pair(train_by, last));
@@ -69,18 +67,18 @@ void SchedulerStep::DispatchPending() {
 }
 
 void SchedulerStep::DispatchEvaluation() {
-  const VersionRange versions = {s_.evaluation->version, s_.evaluation->version};
-  while (s_.evaluation->started < s_.plan.evaluation_prompts) {
-    if (PickRollout(versions) == nullptr) return;
-    const GroupKey key{true, static_cast<Draw>(s_.evaluation->started++)};
+  while (s_.evaluation->started < s_.evaluation->prompts) {
+    const GroupKey key{true, static_cast<Draw>(s_.evaluation->started)};
+    if (PickFor(key) == nullptr) return;
+    ++s_.evaluation->started;
     GroupState& group = s_.groups[key];
     group.samples.resize(static_cast<size_t>(s_.plan.evaluation_samples));
     Place(key, group);
-    StartAttempt(key, versions);
+    StartAttempt(key);
   }
 }
 
-void SchedulerStep::Issue(PolicyVersion train_by, const VersionRange& versions) {
+void SchedulerStep::Issue(PolicyVersion train_by) {
   const uint64_t place = s_.next_draw++;
   const GroupKey key{false, s_.plan.replay ? s_.plan.replay->At(place).draw : place};
   const int64_t samples = s_.plan.replay ? s_.plan.replay->At(place).samples : s_.plan.group_size;
@@ -90,7 +88,7 @@ void SchedulerStep::Issue(PolicyVersion train_by, const VersionRange& versions) 
   group.deadline = now_ + s_.plan.group_timeout;
   Place(key, group);
   Do(IssueGroup{key.draw, train_by, samples});
-  StartAttempt(key, versions);
+  StartAttempt(key);
 }
 
 void SchedulerStep::DispatchNewGroups() {
@@ -102,10 +100,11 @@ void SchedulerStep::DispatchNewGroups() {
     // placed < groups_per_step * (w + max_versions - v + 1). The batch that is closed has none.
     const int64_t batches = std::max<int64_t>(placed / s_.plan.groups_per_step, s_.batch.empty() ? 0 : 1);
     const PolicyVersion oldest = std::max(s_.fork.version, batches + s_.version - s_.plan.max_versions);
-    if (oldest > s_.version) return;
-    const std::string* name = PickRollout({oldest, s_.version});
+    const PolicyVersion newest = TrustedVersion(s_);
+    if (oldest > newest) return;
+    const std::string* name = PickRollout({oldest, newest});
     if (name == nullptr || !PassOverBarred()) return;
-    Issue(s_.rollout.at(*name).version + s_.plan.max_versions, {oldest, s_.version});
+    Issue(s_.rollout.at(*name).version + s_.plan.max_versions);
   }
 }
 
@@ -116,7 +115,7 @@ void SchedulerStep::DispatchFixedDraws() {
     const PolicyVersion version = SampledAt(s_, *draw);
     const bool taken = s_.plan.replay && s_.plan.replay->Of(*draw).taken;
     if (version > newest || (!taken && PickRollout({version, version}) == nullptr)) return;
-    Issue(BatchOf(s_, *draw), {version, version});
+    Issue(BatchOf(s_, *draw));
   }
 }
 

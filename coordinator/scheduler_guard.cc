@@ -168,7 +168,9 @@ void SchedulerStep::Breached(const Breach& breach) {
 
 void SchedulerStep::PauseByGuard(const std::string& why) {
   s_.paused = true;
-  s_.error = absl::StrCat("paused by the guard: ", why, "; `sluice resume` goes on");
+  const bool refused = IsRefused(s_) && !s_.rollback;
+  s_.error = absl::StrCat("paused by the guard: ", why, "; `sluice resume` goes on",
+                          refused ? absl::StrCat(" and takes version ", s_.version, " all the same") : "");
   Do(SaveState{});
   Do(Note{s_.error});
 }
@@ -237,6 +239,7 @@ void SchedulerStep::RolledBack(const PolicyRef& policy) {
   Do(CommitRollBack{policy, s_.fork});
   Advanced(policy);
   s_.checkpointed = policy.version;
+  CanaryRolledBack();
   s_.guard.broken.clear();
   std::erase_if(s_.guard.held_out, [&](const auto& score) { return score.version > s_.fork.parent; });
   Do(Note{absl::StrCat("version ", policy.version, " is version ", s_.fork.parent, " again")});

@@ -61,8 +61,10 @@ void WorkerIndex::Place(const std::string& name, WorkerState& worker) {
   const bool rests = worker.not_before != absl::InfinitePast();
   const bool loading = worker.loading != kNoPolicyVersion;
   const auto load = static_cast<int32_t>(worker.calls.size());
-  if (worker.alive && !rests && load < worker.slots) to.room = {worker.called, worker.version, load};
-  if (worker.alive && !rests && !loading) to.to_load = worker.version;
+  // The canary is given work and versions by name.
+  const bool listed = worker.alive && !rests && !worker.canary;
+  if (listed && load < worker.slots) to.room = {worker.called, worker.version, load};
+  if (listed && !loading) to.to_load = worker.version;
   if (worker.alive && worker.gives && ReceiversOf(name) < kReceiversPerSource)
     to.gives = {worker.version, ReceiversOf(name)};
   if (rests) to.rests = worker.not_before;

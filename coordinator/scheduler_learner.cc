@@ -9,18 +9,29 @@ namespace sluice {
 
 bool SchedulerStep::evaluation_due() const {
   if (s_.plan.evaluation_every <= 0 || s_.version < 0 || s_.evaluated_step >= s_.version) return false;
-  if (s_.rollback) return false;  // nobody goes on from this version
+  if (s_.rollback || OnTrial(s_)) return false;  // nobody goes on from this version, or not yet
   return s_.version % s_.plan.evaluation_every == 0 || s_.version >= s_.plan.stop_steps;
 }
 
 void SchedulerStep::DriveEvaluation() {
-  if (s_.evaluation && s_.evaluation->done >= s_.plan.evaluation_prompts) {
-    s_.evaluated_step = s_.evaluation->version;
-    if (s_.plan.gate.on || s_.plan.guard.held_out_drop) s_.unjudged = s_.evaluation->version;
-    Do(FinishEvaluation{s_.evaluation->version});
-    s_.evaluation.reset();
+  if (s_.evaluation && s_.evaluation->done >= s_.evaluation->prompts) EndEvaluation();
+  if (s_.evaluation || s_.paused) return;
+  if (trying()) {
+    s_.evaluation = EvaluationRun{.version = s_.version, .prompts = s_.plan.canary.prompts, .canary = true};
+  } else if (evaluation_due()) {
+    s_.evaluation = EvaluationRun{.version = s_.version, .prompts = s_.plan.evaluation_prompts};
   }
-  if (!s_.evaluation && !s_.paused && evaluation_due()) s_.evaluation = EvaluationRun{.version = s_.version};
+}
+
+void SchedulerStep::EndEvaluation() {
+  const EvaluationRun run = *std::exchange(s_.evaluation, std::nullopt);
+  if (run.canary) {
+    s_.canary.awaits_score = true;
+    return Do(FinishCanary{run.version});
+  }
+  s_.evaluated_step = run.version;
+  if (s_.plan.gate.on || s_.plan.guard.held_out_drop) s_.unjudged = run.version;
+  Do(FinishEvaluation{run.version});
 }
 
 void SchedulerStep::Call(LearnerOp op, int64_t number, std::vector<Draw> draws) {

@@ -35,6 +35,14 @@ void GuardAtRandom(std::mt19937_64& random, JobPlan& plan) {
   if (plan.evaluation_every > 0 && below(2) == 0) plan.guard.held_out_drop = below(6);
 }
 
+// Now and then it refuses a version.
+void CanaryAtRandom(std::mt19937_64& random, JobPlan& plan) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
+  plan.canary.prompts = 1 + below(3);
+  plan.canary.max_drop = below(8);
+  if (below(3) == 0) plan.canary.min_score = below(3);
+}
+
 // The plan and the faults that a seed stands for.
 struct Case {
   JobPlan plan;
@@ -75,6 +83,7 @@ Case CaseOf(uint64_t seed) {
   if (below(8) == 0) out.faults.kill = 30, out.faults.coordinator_restart = 10;
   out.events = 50 + below(400);
   out.rollouts = 1 + below(3);
+  if (below(2) == 0) CanaryAtRandom(random, out.plan);
   return out;
 }
 
@@ -127,8 +136,39 @@ TEST(SchedulerProperty, RollsBackTheSameWhereverTheCoordinatorRestarts) {
   }
 }
 
+// A version that is refused, at any place; the same wherever the coordinator restarts.
+TEST(SchedulerProperty, TriesTheSameWhereverTheCoordinatorRestarts) {
+  for (int64_t bound = 0; bound <= 2; ++bound) {
+    for (const GuardAction action : {GuardAction::kRollBack, GuardAction::kPause}) {
+      JobPlan plan = SmallPlan(true, bound);
+      plan.evaluation_every = 3;
+      plan.evaluation_prompts = 1;
+      plan.canary.prompts = 2;
+      plan.canary.max_drop = 2;
+      plan.guard.action = action;
+      SimulatedWorld undisturbed(plan, 1);
+      EXPECT_LT(undisturbed.PlayOut(1000), 1000);
+      const auto& canaries = undisturbed.store().canaries();
+      EXPECT_TRUE(
+          std::any_of(canaries.begin(), canaries.end(),
+                      [](const auto& canary) { return canary.second.verdict != CanaryVerdict::kPassed; }))
+          << "bound " << bound;
+      for (int events = 0; events < 300 && !HasFailure(); ++events) {
+        SCOPED_TRACE(absl::StrCat("bound ", bound, ", after event ", events));
+        SimulatedWorld world(plan, 7);
+        for (int i = 0; i < events; ++i) world.Play({});
+        world.RestartCoordinator();
+        EXPECT_LT(world.PlayOut(600), 600) << WaitingFor(world.state());
+        EXPECT_EQ(world.weights(), undisturbed.weights());
+        EXPECT_EQ(world.store().canaries().size(), canaries.size());
+        EXPECT_EQ(world.store().ledger().columns, undisturbed.store().ledger().columns);
+      }
+    }
+  }
+}
+
 TEST(SchedulerProperty, HoldsForRandomOrdersAndEndsWhenTheFaultsDo) {
-  for (uint64_t seed = 1; seed <= 3000 && !HasFailure(); ++seed) PlaySeed(seed);
+  for (uint64_t seed = 1; seed <= 4000 && !HasFailure(); ++seed) PlaySeed(seed);
 }
 
 // The coordinator restarts after every single event; the deterministic job comes out the same.

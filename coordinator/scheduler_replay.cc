@@ -12,6 +12,7 @@ void FollowRecord(JobPlan& plan, std::shared_ptr<const ReplaySchedule> record) {
   plan.evaluation_every = plan.evaluation_prompts = 0;
   plan.guard = {};
   plan.gate = {};
+  plan.canary = {};
   plan.hedge_after = plan.group_timeout = absl::InfiniteDuration();
   plan.extra_groups = 0;
   plan.stop_steps = record->steps();

@@ -30,6 +30,7 @@ class SchedulerStep {
   void On(const ScoreEnded& e);
   void On(const LearnerDone& e);
   void On(const EvaluationScored& e);
+  void On(const CanaryScored& e);
   void On(const PauseEvent&);
   void On(const ResumeEvent&);
   void On(const CancelEvent&);
@@ -42,9 +43,9 @@ class SchedulerStep {
 
   bool ended() const { return s_.end != JobEnd::kNone; }
   bool evaluation_due() const;
-  // Also what an evaluation decides: nothing steps past it before.
+  // Also what an evaluation or a canary decides: nothing steps past it before.
   bool evaluating() const {
-    return s_.evaluation || evaluation_due() || s_.unjudged != kNoPolicyVersion ||
+    return s_.evaluation || evaluation_due() || OnTrial(s_) || s_.unjudged != kNoPolicyVersion ||
            s_.promoting != kNoPolicyVersion;
   }
   void Do(Action action) { actions_.push_back(std::move(action)); }
@@ -71,6 +72,7 @@ class SchedulerStep {
   PolicyVersion WantedVersion() const;
   PolicyRef RefOf(PolicyVersion version) const;
   void LoadPolicies();
+  bool LoadFromSomeone(const std::string& name, PolicyVersion version);
   void StartLoading(const std::string& name, WorkerState& worker, PolicyVersion version,
                     const std::string& source);
   std::string StopLoading(WorkerState& worker);
@@ -78,7 +80,8 @@ class SchedulerStep {
 
   // Attempts and calls of the reward (scheduler_attempts.cc).
   const std::string* PickRollout(const VersionRange& versions, const std::string& except = "") const;
-  bool StartAttempt(const GroupKey& key, const VersionRange& versions);
+  const std::string* PickFor(const GroupKey& key, const std::string& except = "") const;
+  bool StartAttempt(const GroupKey& key);
   void StartAttempt(const GroupKey& key, GroupState& group, const std::string& worker,
                     std::set<uint32_t> indices);
   AttemptState RemoveAttempt(uint64_t id, AttemptOutcome outcome);
@@ -121,7 +124,7 @@ class SchedulerStep {
   bool PassOverBarred();                    // scheduler_barred.cc
   bool BeginReplayed(const GroupKey& key);  // scheduler_replay.cc
   void CloseReplayedBatch();
-  void Issue(PolicyVersion train_by, const VersionRange& versions);
+  void Issue(PolicyVersion train_by);
   void DispatchScores();
   std::vector<SampleRef> TakeToScore();
   void FindCompleteBelow();
@@ -139,6 +142,15 @@ class SchedulerStep {
   void Added(const std::vector<Draw>& draws);
   void ForgetAdded();
   void DriveEvaluation();
+  void EndEvaluation();
+  // The trial of a new version (scheduler_canary.cc).
+  bool trying() const;
+  const std::string* FreeCanary() const;
+  void ChooseCanary();
+  void RetireCanary();
+  void LoadCanary();
+  void TakeRefused();
+  void CanaryRolledBack();
   // What follows from the job's signals (scheduler_guard.cc).
   void JudgeStep(PolicyVersion version, const std::map<std::string, double>& metrics);
   void Breached(const Breach& breach);

@@ -15,7 +15,7 @@ void SchedulerStep::DispatchHedges() {
     if (now_ < attempt.started + s_.plan.hedge_after || PickRollout({0, s_.version}) == nullptr) return;
     GroupState& group = s_.groups.at(attempt.group);
     if (group.running.size() > 1 || attempt.indices.empty()) continue;
-    const std::string* other = PickRollout(AllowedVersions(s_, attempt.group), attempt.worker);
+    const std::string* other = PickFor(attempt.group, attempt.worker);
     if (other == nullptr) continue;
     StartAttempt(attempt.group, group, *other, attempt.indices);
     Do(Tally{Straggling::kHedgeStarted});

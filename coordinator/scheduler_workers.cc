@@ -27,6 +27,7 @@ void SchedulerStep::Welcome(Workers& workers, const std::string& name, WorkerSta
     IndexOf(workers).Remove(name, before->second);
   }
   worker.alive = true;
+  worker.canary = &workers == &s_.rollout && name == s_.canary.worker;
   workers[name] = std::move(worker);
   Place(workers, name);
 }
@@ -96,23 +97,37 @@ PolicyRef SchedulerStep::RefOf(PolicyVersion version) const {
   return {s_.policy.job, version, s_.manifests.at(version), s_.policy.source};
 }
 
-// Once the learner can give it out: from those that serve it, the fewest receivers first, then from the
-// learner.
+// A version that is on trial goes to the canary alone. In a deterministic job nothing is left to sample at
+// the one before it, and a worker may have been the canary: it cannot go back.
 void SchedulerStep::LoadPolicies() {
   if (s_.version < 0) return;
-  const PolicyVersion wanted = WantedVersion();
-  if (wanted == kNoPolicyVersion || !s_.learner.open || s_.learner.version < wanted) return;
-  const WorkerIndex& index = s_.index.rollout;
-  for (auto it = index.to_load().begin(); it != index.to_load().end() && it->first < wanted;) {
-    const std::string name = (it++)->second;  // it is no longer listed when it loads
-    WorkerState& worker = s_.rollout.at(name);
-    const auto giver = index.givers().lower_bound({{wanted, 0}, ""});
-    const bool given = giver != index.givers().end() && giver->first.first == wanted;
-    const bool learner = index.ReceiversOf("") < kReceiversPerSource;
-    if (!given && !learner) return;
-    if (worker.only_learner && !learner) continue;
-    StartLoading(name, worker, wanted, given && !worker.only_learner ? giver->second : "");
+  PolicyVersion wanted = WantedVersion();
+  if (wanted == s_.version && OnTrial(s_)) {
+    if (trying()) LoadCanary();
+    if (s_.plan.deterministic) return;
+    wanted = TrustedVersion(s_);
   }
+  if (wanted == kNoPolicyVersion) return;
+  const auto& to_load = s_.index.rollout.to_load();
+  for (auto it = to_load.begin(); it != to_load.end() && it->first < wanted;) {
+    const std::string name = (it++)->second;  // it is no longer listed when it loads
+    if (!LoadFromSomeone(name, wanted)) return;
+  }
+}
+
+// Once the learner can give it out: from those that serve it, the fewest receivers first, then from the
+// learner. False: no one could give it to another either.
+bool SchedulerStep::LoadFromSomeone(const std::string& name, PolicyVersion version) {
+  if (!s_.learner.open || s_.learner.version < version) return false;
+  const WorkerIndex& index = s_.index.rollout;
+  WorkerState& worker = s_.rollout.at(name);
+  const auto giver = index.givers().lower_bound({{version, 0}, ""});
+  const bool given = giver != index.givers().end() && giver->first.first == version;
+  const bool learner = index.ReceiversOf("") < kReceiversPerSource;
+  if (!given && !learner) return false;
+  if (worker.only_learner && !learner) return true;
+  StartLoading(name, worker, version, given && !worker.only_learner ? giver->second : "");
+  return true;
 }
 
 void SchedulerStep::StartLoading(const std::string& name, WorkerState& worker, PolicyVersion version,
@@ -150,6 +165,8 @@ void SchedulerStep::On(const PolicyLoaded& e) {
     giver->second.gives = false;
     Place(s_.rollout, source);
   }
+  // It may serve what is on trial all the same: it is asked for a version again before it has other work.
+  if (e.version > TrustedVersion(s_)) worker.version = kNoPolicyVersion;
   if (worker.backoff == absl::ZeroDuration() && !ended()) {
     Do(Note{absl::StrCat(e.worker, " could not load version ", e.version, ": ", e.status.message())});
   }

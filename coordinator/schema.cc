@@ -125,7 +125,14 @@ CREATE TABLE rollbacks (job TEXT NOT NULL, version INTEGER NOT NULL, parent INTE
   first_draw INTEGER NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (job, version)) WITHOUT ROWID;
 )sql";
 
-constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}};
+// canaries: what became of the versions that were tried on one worker: "passed", "refused" or "taken". score:
+// NULL where no sample has a reward.
+constexpr char kFourth[] = R"sql(
+CREATE TABLE canaries (job TEXT NOT NULL, version INTEGER NOT NULL, verdict TEXT NOT NULL, score REAL,
+  worker TEXT NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (job, version)) WITHOUT ROWID;
+)sql";
+
+constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}, {4, kFourth}};
 static_assert(kSteps[std::size(kSteps) - 1].version == kSchemaVersion);
 
 absl::Status TakeStep(Database& db, const SchemaStep& step) {

@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-constexpr int64_t kSchemaVersion = 3;
+constexpr int64_t kSchemaVersion = 4;
 
 // What makes version `version` of the one before it; the first makes it of an empty file.
 struct SchemaStep {

@@ -114,6 +114,8 @@ TEST_F(SchemaTest, UpgradesAVersion1DirectoryWithAllThatIsInIt) {
   EXPECT_EQ(jobs[0].next_draw, 3u);
   EXPECT_EQ(jobs[0].view.promoted, kNoPolicyVersion);
   EXPECT_TRUE((*store)->LoadRollbacks("j")->empty());
+  EXPECT_TRUE((*store)->LoadCanaries("j")->empty());
+  EXPECT_FALSE(jobs[0].view.canary);
   EXPECT_EQ(jobs[0].view.events.at(0).text, "begun");
   store->reset();
   auto db = OpenDatabase();
@@ -124,6 +126,24 @@ TEST_F(SchemaTest, UpgradesAVersion1DirectoryWithAllThatIsInIt) {
             "rollout-0,rollout-1,rollout-0");
   EXPECT_EQ(Text(*db, "SELECT draw || '/' || idx || ' ' || reason || ' ' || attempts FROM quarantine"),
             "2/1 broken 0");
+}
+
+TEST_F(SchemaTest, UpgradesADirectoryOfTheVersionBefore) {
+  WriteVersion1();
+  {
+    auto db = OpenDatabase();
+    ASSERT_TRUE(UpgradeSchema(*db, SchemaSteps().subspan(0, 3)).ok());
+    ASSERT_TRUE(db->Run("INSERT INTO rollbacks VALUES ('j', 2, 0, 3, 'kl', 7)").ok());
+    ASSERT_TRUE(
+        db->Run("INSERT INTO batches (job, version, committed, manifest_hash, metrics) VALUES ('j', 2, "
+                "1, 'hash', '{}')")
+            .ok());
+  }
+  auto store = Store::Open(folder_.path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ((*store)->LoadRollbacks("j")->size(), 1u);
+  EXPECT_TRUE((*store)->LoadCanaries("j")->empty());
+  EXPECT_TRUE((*store)->CheckLedger("j").ok());
 }
 
 TEST_F(SchemaTest, StaysAtItsVersionWhenAStepFailsInTheMiddle) {

@@ -85,10 +85,12 @@ class WaitFinder {
   void FindWeights() {
     if (s_.version < 0 || !s_.learner.open || s_.learner.version < s_.version) return;
     for (const auto& [name, worker] : s_.rollout) {
-      const bool behind =
-          s_.plan.deterministic ? worker.loading != kNoPolicyVersion : worker.version < s_.version;
+      const PolicyVersion last = worker.canary ? s_.version : TrustedVersion(s_);
+      const bool loading = worker.loading != kNoPolicyVersion;
+      const bool behind = s_.plan.deterministic ? loading : worker.version < last;
       if (!worker.alive || !(behind || worker.version == kNoPolicyVersion)) continue;
-      const PolicyVersion wanted = worker.loading != kNoPolicyVersion ? worker.loading : s_.version;
+      if (s_.plan.deterministic && OnTrial(s_) && !worker.canary && !loading) continue;  // it is to wait
+      const PolicyVersion wanted = loading ? worker.loading : last;
       waits_.push_back(
           {WaitKind::kWeights, absl::StrCat("weights ", name, " ", worker.epoch, " ", worker.version),
            absl::StrCat("version ", wanted, " to be loaded"), name, Seconds(timeout_.load_policy_seconds)});
@@ -124,8 +126,9 @@ class WaitFinder {
     if (!not_judged) return;  // it is being made durable
     const int64_t left = static_cast<int64_t>(group.samples.size()) - (not_sampled ? sampled : judged);
     const std::string more = left > 1 ? absl::StrCat(" and ", left - 1, " more") : "";
+    const char* run = s_.evaluation && s_.evaluation->canary ? "canary" : "evaluation";
     const std::string name =
-        key.evaluation ? absl::StrCat("prompt ", key.draw, " of the evaluation of version ", s_.version)
+        key.evaluation ? absl::StrCat("prompt ", key.draw, " of the ", run, " of version ", s_.version)
                        : absl::StrCat("group ", key.draw, " of step ", step);
     Wait wait;
     wait.key = absl::StrCat("group ", key.evaluation, " ", key.draw, " ", sampled, " ", judged);

@@ -95,6 +95,26 @@ TEST(WaitsOfTest, NamesEvaluationsAndStepsOfDeterministicJobs) {
                                         "rollout: group 82 of step 42: sample 0 | any rollout worker | 200"));
 }
 
+TEST(WaitsOfTest, NamesTheCanaryOfAVersionThatIsOnTrial) {
+  using enum SampleStatus;
+  SchedulerState state = Running();
+  state.plan.canary.prompts = 8;
+  state.canary.settled = 38;
+  state.canary.worker = "rollout-1";
+  state.rollout["rollout-1"].canary = true;
+  state.rollout["rollout-1"].version = state.rollout["rollout-2"].version = 38;
+  state.evaluation = EvaluationRun{.version = 39, .prompts = 8, .canary = true, .done = 3};
+  EXPECT_THAT(Lines(state), ElementsAre("weights: version 39 to be loaded | rollout-1 | 150"))
+      << "the other is to have version 38";
+  state.rollout["rollout-1"].version = 39;
+  state.groups[{true, 3}] = Group(0, {kGenerating});
+  state.attempts[1] = {.group = {true, 3}, .indices = {0}, .worker = "rollout-1"};
+  EXPECT_THAT(Lines(state),
+              ElementsAre("rollout: prompt 3 of the canary of version 39: sample 0 | rollout-1 | 200"));
+  EXPECT_EQ(WaitsOf(state, Timeouts()).back().what,
+            "the canary of version 39 on rollout-1: 3 of 8 prompts done");
+}
+
 TEST(WaitsOfTest, NamesWhatTheLearnerDoes) {
   const struct {
     LearnerOp op;

@@ -1,6 +1,7 @@
 #include "coordinator/store.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -262,7 +263,39 @@ absl::Status Store::LoadView(JobRow& row) {
   for (const StoredRollback& r : rollbacks) {
     if (r.committed) view.rollbacks.push_back({r.version, r.parent, r.reason, r.time});
   }
+  SLUICE_ASSIGN_OR_RETURN(std::vector<CanaryView> canaries, ReadCanaries(view.job, 1));
+  if (!canaries.empty()) view.canary = std::move(canaries[0]);
   return bad;
+}
+
+absl::StatusOr<std::vector<CanaryRecord>> Store::LoadCanaries(const JobId& job) {
+  absl::MutexLock lock(&mu_);
+  SLUICE_ASSIGN_OR_RETURN(std::vector<CanaryView> canaries,
+                          ReadCanaries(job, std::numeric_limits<int64_t>::max()));
+  std::vector<CanaryRecord> out;
+  for (auto it = canaries.rbegin(); it != canaries.rend(); ++it) out.push_back(std::move(it->record));
+  return out;
+}
+
+// The newest first.
+absl::StatusOr<std::vector<CanaryView>> Store::ReadCanaries(const JobId& job, int64_t limit) {
+  std::vector<CanaryView> out;
+  absl::Status bad;
+  SLUICE_RETURN_IF_ERROR(
+      db_->Query("SELECT version, verdict, score, worker, reason, time FROM canaries WHERE job = ? ORDER BY "
+                 "version DESC "
+                 "LIMIT ?",
+                 {job, limit}, [&](const SqlRow& row) {
+                   const auto verdict = CanaryVerdictOf(row.Text(1));
+                   if (!verdict)
+                     bad = absl::DataLossError(absl::StrCat("canaries of ", job, ": ", row.Text(1)));
+                   CanaryRecord record{.version = row.Int(0), .worker = row.Text(3), .why = row.Text(4)};
+                   record.verdict = verdict.value_or(CanaryVerdict::kRefused);
+                   record.score = row.IsNull(2) ? std::numeric_limits<double>::quiet_NaN() : row.Real(2);
+                   out.push_back({std::move(record), absl::FromUnixMicros(row.Int(5))});
+                 }));
+  SLUICE_RETURN_IF_ERROR(bad);
+  return out;
 }
 
 absl::StatusOr<std::vector<StoredRollback>> Store::LoadRollbacks(const JobId& job) {

@@ -61,6 +61,7 @@ class Store {
   absl::StatusOr<std::vector<StoredGroup>> LoadOpenGroups(const JobId& job);  // that have samples in flight
   absl::StatusOr<std::optional<StoredBatch>> LoadBatch(const JobId& job, PolicyVersion version);
   absl::StatusOr<std::vector<StoredRollback>> LoadRollbacks(const JobId& job);  // oldest first
+  absl::StatusOr<std::vector<CanaryRecord>> LoadCanaries(const JobId& job);     // oldest first
   absl::StatusOr<Group> LoadGroup(const JobId& job, Draw draw);  // DATA_LOSS names the file that is damaged
   // What was saved last of each sample in flight, by (draw, index); records that are damaged are left out.
   absl::StatusOr<std::vector<Trajectory>> LoadProgress(const JobId& job);
@@ -123,6 +124,8 @@ class Store {
   absl::Status ReserveEpochs(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status LoadView(JobRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::vector<StoredRollback>> ReadRollbacks(const JobId& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::vector<CanaryView>> ReadCanaries(const JobId& job, int64_t limit)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<Group> ReadGroup(const SegmentRef& ref);
 

@@ -1,5 +1,8 @@
 #include "coordinator/store.h"
 
+#include <cmath>
+#include <limits>
+
 #include "coordinator/testing_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,6 +40,37 @@ TEST_F(StoreTest, KeepsTheLedgerBalancedThroughTheLifeOfSamples) {
   EXPECT_EQ((*batch)->manifest_hash, "hash");
   ASSERT_EQ(store_->LoadOpenGroups("j")->size(), 1u);
   EXPECT_EQ(store_->LoadOpenGroups("j")->at(0).draw, 2u);
+}
+
+TEST_F(StoreTest, KeepsTheVerdictsOfCanaries) {
+  Insert();
+  EXPECT_FALSE(store_->LoadJobs()->at(0).view.canary);
+  const auto record = [&](const CanaryRecord& canary, int64_t seconds) {
+    Expect(store_->Transact([&](StoreTransaction& tx) {
+      return tx.RecordCanary("j", {canary, absl::FromUnixSeconds(seconds)});
+    }));
+  };
+  record({0, CanaryVerdict::kPassed, std::numeric_limits<double>::quiet_NaN(), "r0", ""}, 1);
+  record({1, CanaryVerdict::kPassed, 0.5, "r0", ""}, 2);
+  record({2, CanaryVerdict::kRefused, 0.25, "r1", "low"}, 3);
+  record({2, CanaryVerdict::kTaken, 0.25, "r1", "low"}, 4);
+  Reopen();
+  const std::vector<CanaryRecord> all = *store_->LoadCanaries("j");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].version, 0);
+  EXPECT_TRUE(std::isnan(all[0].score));
+  EXPECT_EQ(all[1].verdict, CanaryVerdict::kPassed);
+  EXPECT_EQ(all[2].verdict, CanaryVerdict::kTaken);
+  const std::optional<CanaryView> last = store_->LoadJobs()->at(0).view.canary;
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->record.version, 2);
+  EXPECT_EQ(last->record.score, 0.25);
+  EXPECT_EQ(last->record.worker, "r1");
+  EXPECT_EQ(last->record.why, "low");
+  EXPECT_EQ(last->time, absl::FromUnixSeconds(4));
+  EXPECT_EQ(Sql("UPDATE canaries SET verdict = 'lost'"), "");
+  Reopen();
+  EXPECT_EQ(store_->LoadCanaries("j").status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(StoreTest, RefusesToSettleASampleTwiceAndUndoesTheWholeTransaction) {

@@ -1,6 +1,7 @@
 #include "coordinator/store_transaction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -289,6 +290,15 @@ absl::Status StoreTransaction::AddEvaluation(const JobId& job, const EvaluationV
   SLUICE_FAIL_POINT("coordinator.evaluation_adding");
   return db_.Run("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?)",
                  {job, evaluation.step, EvaluationToJson(evaluation)});
+}
+
+absl::Status StoreTransaction::RecordCanary(const JobId& job, const CanaryView& canary) {
+  SLUICE_FAIL_POINT("coordinator.canary_recording");
+  const CanaryRecord& r = canary.record;
+  const SqlValue score = std::isfinite(r.score) ? SqlValue(r.score) : SqlValue(nullptr);
+  return db_.Run("INSERT OR REPLACE INTO canaries VALUES (?, ?, ?, ?, ?, ?, ?)",
+                 {job, r.version, CanaryVerdictName(r.verdict), score, r.worker, r.why,
+                  absl::ToUnixMicros(canary.time)});
 }
 
 absl::Status StoreTransaction::AddEvent(const JobId& job, const JobEventView& event) {

@@ -53,6 +53,8 @@ class StoreTransaction {
   absl::Status RollBackDraws(const JobId& job, Draw first, const std::string& reason);
   absl::Status AddEvaluationGroup(const JobId& job, int64_t step, const Group& group);
   absl::Status AddEvaluation(const JobId& job, const EvaluationView& evaluation);
+  // In place of what was recorded of the version before.
+  absl::Status RecordCanary(const JobId& job, const CanaryView& canary);
   absl::Status AddReplayStep(const JobId& job, const ReplayStepView& step);
   absl::Status AddEvent(const JobId& job, const JobEventView& event);
   absl::Status AddAttempt(const JobId& job, const AttemptStart& attempt);

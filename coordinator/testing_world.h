@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -15,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/scheduler.h"
+#include "coordinator/scheduler_canary.h"
 #include "coordinator/scheduler_guard.h"
 #include "gtest/gtest.h"
 
@@ -61,6 +63,7 @@ class SimulatedStore {
   void Write(const RecordBatch& a) {
     EXPECT_EQ(batches_.count(a.version), 0u) << "the batch of " << a.version << " is recorded twice";
     EXPECT_EQ(a.version, version_ + 1);
+    EXPECT_TRUE(IsSettled(version_)) << "a step past version " << version_ << ", which is on trial";
     EXPECT_EQ(static_cast<int64_t>(a.draws.size()), plan_.groups_per_step);
     for (Draw draw : a.draws) {
       EXPECT_GE(draw, FirstDraw()) << "draw " << draw << " is from before the rollback";
@@ -117,6 +120,19 @@ class SimulatedStore {
     EXPECT_EQ(a.version, version_);
     promoted_ = a.version;
   }
+  void Write(const FinishCanary& a) {
+    EXPECT_EQ(a.version, version_);
+    EXPECT_EQ(canaries_.count(a.version), 0u) << "tried twice";
+  }
+  void Write(const RecordCanary& a) {
+    const CanaryRecord& record = a.record;
+    EXPECT_EQ(record.version, version_);
+    const auto before = canaries_.find(record.version);
+    const bool taken = record.verdict == CanaryVerdict::kTaken;
+    EXPECT_EQ(taken, before != canaries_.end()) << "version " << record.version;
+    EXPECT_TRUE(before == canaries_.end() || before->second.verdict == CanaryVerdict::kRefused);
+    canaries_[record.version] = record;
+  }
   void KeepMetrics(PolicyVersion version, const std::map<std::string, double>& metrics) {
     metrics_[version] = metrics;
   }
@@ -157,9 +173,12 @@ class SimulatedStore {
         history.forks.push_back(fork);
       }
     }
+    std::vector<CanaryRecord> canaries;
+    for (const auto& [version, record] : canaries_) canaries.push_back(record);
+    RestoreCanary(canaries, history.forks, state);
+    const PolicyVersion oldest = std::min(version_ - plan_.max_versions, TrustedVersion(state));
     for (const auto& [version, batch] : batches_) {
-      if (batch.committed && version >= version_ - plan_.max_versions)
-        AddManifest(state, version, batch.hash);
+      if (batch.committed && version >= oldest) AddManifest(state, version, batch.hash);
     }
     for (const auto& [draw, stored] : groups_) {
       const bool open = std::count(stored.columns.begin(), stored.columns.end(), LedgerColumn::kInFlight) > 0;
@@ -188,6 +207,14 @@ class SimulatedStore {
   const std::map<Draw, StoredGroup>& groups() const { return groups_; }
   const std::vector<Fork>& forks() const { return forks_; }
   PolicyVersion promoted() const { return promoted_; }
+  const std::map<PolicyVersion, CanaryRecord>& canaries() const { return canaries_; }
+  // All workers may have it.
+  bool IsSettled(PolicyVersion version) const {
+    if (!plan_.canary.on()) return true;
+    const auto record = canaries_.find(version);
+    if (record != canaries_.end()) return record->second.verdict != CanaryVerdict::kRefused;
+    return std::any_of(forks_.begin(), forks_.end(), [&](const Fork& f) { return f.version == version; });
+  }
   Ledger ledger() const {
     Ledger out;
     out.issued = issued_;
@@ -220,6 +247,7 @@ class SimulatedStore {
   PolicyVersion promoted_ = kNoPolicyVersion;
   std::map<PolicyVersion, std::map<std::string, double>> metrics_;
   std::vector<HeldOutScore> scores_;
+  std::map<PolicyVersion, CanaryRecord> canaries_;
 };
 
 // How often what goes wrong, per hundred choices.
@@ -368,6 +396,11 @@ class SimulatedWorld {
       for (Action& action : Step(state_, Event{now_, EvaluationScored{score}}))
         actions.push_back(std::move(action));
     }
+    if (state_.canary.awaits_score) {
+      for (Action& action :
+           Step(state_, Event{now_, CanaryScored{state_.version, CanaryScore(state_.version)}}))
+        actions.push_back(std::move(action));
+    }
     return actions;
   }
   void CarryOut(const std::vector<Action>& actions) {
@@ -380,6 +413,10 @@ class SimulatedWorld {
   HeldOutScore ScoreOf(PolicyVersion version) const {
     const uint64_t hash = std::stoull(learner_.made.at(version));
     return {version, static_cast<double>(hash % 8), static_cast<double>(hash % 5)};
+  }
+  double CanaryScore(PolicyVersion version) const {
+    const uint64_t hash = std::stoull(learner_.made.at(version));
+    return hash % 11 == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hash % 8);
   }
   static std::map<std::string, double> MetricsOf(const std::string& weights) {
     return {{"kl", static_cast<double>(std::stoull(weights) % 100)}};
@@ -412,6 +449,10 @@ class SimulatedWorld {
       EXPECT_EQ(std::set<std::string>(workers.begin(), workers.end()).size(), workers.size()) << key.draw;
     }
     EXPECT_TRUE(state_.index == IndexOf(state_)) << "the index is not that of the state";
+    for (const auto& [name, worker] : state_.rollout) EXPECT_EQ(worker.canary, name == state_.canary.worker);
+    if (plan_.canary.on() && state_.version >= 0) {
+      EXPECT_EQ(OnTrial(state_), !store_.IsSettled(state_.version)) << "version " << state_.version;
+    }
     for (const auto& [key, group] : state_.groups) {
       EXPECT_TRUE(key.evaluation || group.train_by >= state_.version) << "draw " << key.draw;
     }
@@ -444,6 +485,11 @@ class SimulatedWorld {
     ExpectTold(a.worker);
     EXPECT_TRUE(a.group.evaluation || store_.groups().count(a.group.draw) == 1) << "not issued";
     EXPECT_FALSE(a.indices.empty());
+    if (OnTrial(state_)) {
+      EXPECT_TRUE(!a.group.evaluation || a.worker == state_.canary.worker)
+          << a.worker << " is not the canary";
+      EXPECT_TRUE(a.group.evaluation || state_.rollout.at(a.worker).version <= TrustedVersion(state_));
+    }
     Call call{a, rollouts_.at(a.worker).process.incarnation};
     call.left.insert(a.indices.begin(), a.indices.end());
     calls_.push_back(std::move(call));
@@ -458,6 +504,10 @@ class SimulatedWorld {
     const bool same = worker.process.up && worker.process.epoch == a.epoch;
     EXPECT_TRUE(!plan_.deterministic || !same || a.policy.version >= worker.serves)
         << a.worker << " cannot go back";
+    if (!store_.IsSettled(a.policy.version)) {
+      tried_by_[a.policy.version].insert(a.worker);
+      EXPECT_TRUE(a.policy.version == 0 || a.worker == state_.canary.worker) << "it is on trial";
+    }
     EXPECT_EQ(a.policy.manifest_hash, store_.batches().at(a.policy.version).hash);
     calls_.push_back({a, worker.process.incarnation});
   }
@@ -604,7 +654,13 @@ class SimulatedWorld {
     const bool awaited = Generating(start.group, index);
     Reply(SampleArrived{start.attempt, index, call.pinned, call.pinned});
     if (!start.group.evaluation && awaited && !Generating(start.group, index))
-      sampled_[{start.group.draw, index}] = call.pinned;
+      Sampled(start, index, call.pinned);
+  }
+  // At a version that is on trial only what the canary had begun.
+  void Sampled(const StartGenerate& start, uint32_t index, PolicyVersion version) {
+    sampled_[{start.group.draw, index}] = version;
+    EXPECT_TRUE(store_.IsSettled(version) || version == 0 || tried_by_[version].count(start.worker) > 0)
+        << start.worker << " serves version " << version << ", which is on trial";
   }
   bool Generating(const GroupKey& key, uint32_t index) const {
     const auto group = state_.groups.find(key);
@@ -719,6 +775,7 @@ class SimulatedWorld {
     spec.guard = plan_.guard;
     spec.checkpoint = plan_.checkpoint;
     spec.evaluation.every_steps = plan_.evaluation_every;
+    spec.evaluation.canary = plan_.canary;
     learner_.checkpoint = learner_.version;
     learner_.checkpoints.insert(learner_.checkpoint);
     PolicyVersion oldest = RollBackFloor(spec, learner_.version);
@@ -774,6 +831,7 @@ class SimulatedWorld {
   std::set<std::string> told_;  // workers that the coordinator was told are there
   std::vector<Call> calls_;
   std::map<std::pair<Draw, uint32_t>, PolicyVersion> sampled_;  // of samples that were taken
+  std::map<PolicyVersion, std::set<std::string>> tried_by_;     // who was given it before it was settled
   bool repeat_ = false;
 };
 

@@ -96,6 +96,37 @@ std::string Workers(const v1::WatchJobResponse& state) {
   return out;
 }
 
+const char* DecisionName(v1::CanaryVerdict::Decision decision) {
+  switch (decision) {
+    case v1::CanaryVerdict::PASSED:
+      return "passed";
+    case v1::CanaryVerdict::REFUSED:
+      return "refused";
+    case v1::CanaryVerdict::TAKEN:
+      return "was refused and taken all the same";
+    default:
+      return "?";
+  }
+}
+
+// What is on trial, and what became of the last that was.
+std::string Canary(const v1::Job& job) {
+  std::string out;
+  if (job.has_trial()) {
+    const v1::Trial& trial = job.trial();
+    absl::StrAppend(&out, "  on trial: version ", trial.policy_version(), " on ",
+                    trial.worker().empty() ? "no worker yet" : trial.worker(), ", ", trial.prompts_done(),
+                    " of ", job.spec().evaluation().canary().prompts(), " prompts done\n");
+  }
+  if (job.has_canary()) {
+    const v1::CanaryVerdict& canary = job.canary();
+    absl::StrAppend(&out, "  canary: version ", canary.policy_version(), " ", DecisionName(canary.decision()),
+                    canary.has_score() ? absl::StrCat(", score ", canary.score()) : "",
+                    canary.reason().empty() ? "" : absl::StrCat("; ", canary.reason()), "\n");
+  }
+  return out;
+}
+
 // What the job decided by its own signals.
 std::string Decisions(const v1::Job& job) {
   std::string out;
@@ -104,6 +135,7 @@ std::string Decisions(const v1::Job& job) {
                     job.promoted_version() < 0 ? "none" : absl::StrCat("version ", job.promoted_version()),
                     "\n");
   }
+  absl::StrAppend(&out, Canary(job));
   for (const v1::Rollback& rollback : job.rollbacks()) {
     absl::StrAppend(&out, "  rolled back: version ", rollback.policy_version(), " is version ",
                     rollback.parent(), " again; ", rollback.reason(), "\n");

@@ -135,6 +135,29 @@ TEST(PanelTest, ShowsARunningJob) {
   EXPECT_EQ(RenderPanel(Running(), history, 80), expected);
 }
 
+TEST(PanelTest, ShowsWhatIsOnTrialAndTheLastVerdict) {
+  v1::WatchJobResponse state = Running();
+  EXPECT_THAT(RenderPanel(state, {}, 80), Not(HasSubstr("canary")));
+  v1::Job& job = *state.mutable_job();
+  job.mutable_spec()->mutable_evaluation()->mutable_canary()->set_prompts(3);
+  job.mutable_trial()->set_policy_version(4);
+  EXPECT_THAT(RenderPanel(state, {}, 80),
+              HasSubstr("  on trial: version 4 on no worker yet, 0 of 3 prompts done\n"));
+  job.mutable_trial()->set_worker("rollout-1");
+  job.mutable_trial()->set_prompts_done(2);
+  job.mutable_canary()->set_policy_version(3);
+  job.mutable_canary()->set_decision(v1::CanaryVerdict::PASSED);
+  job.mutable_canary()->set_score(0.5);
+  EXPECT_THAT(RenderPanel(state, {}, 80),
+              HasSubstr("  on trial: version 4 on rollout-1, 2 of 3 prompts done\n"
+                        "  canary: version 3 passed, score 0.5\n"));
+  job.clear_trial();
+  job.mutable_canary()->set_decision(v1::CanaryVerdict::REFUSED);
+  job.mutable_canary()->clear_score();
+  job.mutable_canary()->set_reason("no sample has a reward");
+  EXPECT_THAT(RenderPanel(state, {}, 80), HasSubstr("  canary: version 3 refused; no sample has a reward\n"));
+}
+
 TEST(PanelTest, ShowsWhatIsPromotedAndWhatWasRolledBack) {
   v1::WatchJobResponse state = Running();
   EXPECT_THAT(RenderPanel(state, {}, 80), Not(HasSubstr("promoted")));

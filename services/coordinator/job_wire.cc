@@ -1,5 +1,6 @@
 #include "services/coordinator/job_wire.h"
 
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -44,6 +45,37 @@ v1::Rollback ToProto(const RollbackView& view) {
   out.set_policy_version(view.version);
   out.set_parent(view.parent);
   out.set_reason(ToValidUtf8(view.reason));
+  SetTime(view.time, out.mutable_time());
+  return out;
+}
+
+v1::Trial ToProto(const TrialView& view) {
+  v1::Trial out;
+  out.set_policy_version(view.version);
+  out.set_worker(view.worker);
+  out.set_prompts_done(static_cast<int32_t>(view.done));
+  return out;
+}
+
+v1::CanaryVerdict::Decision ToProto(CanaryVerdict verdict) {
+  switch (verdict) {
+    case CanaryVerdict::kPassed:
+      return v1::CanaryVerdict::PASSED;
+    case CanaryVerdict::kRefused:
+      return v1::CanaryVerdict::REFUSED;
+    case CanaryVerdict::kTaken:
+      return v1::CanaryVerdict::TAKEN;
+  }
+  return v1::CanaryVerdict::DECISION_UNSPECIFIED;
+}
+
+v1::CanaryVerdict ToProto(const CanaryView& view) {
+  v1::CanaryVerdict out;
+  out.set_policy_version(view.record.version);
+  out.set_decision(ToProto(view.record.verdict));
+  out.set_worker(view.record.worker);
+  if (std::isfinite(view.record.score)) out.set_score(view.record.score);
+  out.set_reason(ToValidUtf8(view.record.why));
   SetTime(view.time, out.mutable_time());
   return out;
 }
@@ -115,6 +147,8 @@ v1::Job ToProto(const JobView& view) {
   out.set_rollout_workers(view.rollout_workers);
   out.set_promoted_version(view.promoted);
   for (const RollbackView& rollback : view.rollbacks) *out.add_rollbacks() = ToProto(rollback);
+  if (view.trial) *out.mutable_trial() = ToProto(*view.trial);
+  if (view.canary) *out.mutable_canary() = ToProto(*view.canary);
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "services/coordinator/job_wire.h"
 
+#include <limits>
+
 #include "gtest/gtest.h"
 
 namespace sluice {
@@ -31,6 +33,9 @@ JobView FullView() {
   view.evaluations[0].train_reward = 0.75;
   view.promoted = 2;
   view.rollbacks.push_back({4, 2, "kl \xFF", absl::FromUnixSeconds(8)});
+  view.trial = TrialView{4, "rollout-1", 2};
+  view.canary =
+      CanaryView{{3, CanaryVerdict::kTaken, 0.25, "rollout-0", "low \xFF"}, absl::FromUnixSeconds(9)};
   return view;
 }
 
@@ -70,6 +75,15 @@ TEST(JobWireTest, EveryFieldOfAJobIsCarried) {
   EXPECT_EQ(job.rollbacks(0).parent(), 2);
   EXPECT_EQ(job.rollbacks(0).reason(), "kl \xEF\xBF\xBD");
   EXPECT_EQ(job.rollbacks(0).time().seconds(), 8);
+  EXPECT_EQ(job.trial().policy_version(), 4);
+  EXPECT_EQ(job.trial().worker(), "rollout-1");
+  EXPECT_EQ(job.trial().prompts_done(), 2);
+  EXPECT_EQ(job.canary().policy_version(), 3);
+  EXPECT_EQ(job.canary().decision(), v1::CanaryVerdict::TAKEN);
+  EXPECT_EQ(job.canary().score(), 0.25);
+  EXPECT_EQ(job.canary().worker(), "rollout-0");
+  EXPECT_EQ(job.canary().reason(), "low \xEF\xBF\xBD");
+  EXPECT_EQ(job.canary().time().seconds(), 9);
 }
 
 TEST(JobWireTest, WhatHasNotHappenedIsAbsent) {
@@ -80,6 +94,10 @@ TEST(JobWireTest, WhatHasNotHappenedIsAbsent) {
   EXPECT_EQ(ToProto(view).policy_version(), -1);
   EXPECT_EQ(ToProto(view).promoted_version(), -1);
   EXPECT_EQ(ToProto(view).rollbacks_size(), 0);
+  EXPECT_FALSE(ToProto(view).has_trial());
+  EXPECT_FALSE(ToProto(view).has_canary());
+  view.canary = CanaryView{{.score = std::numeric_limits<double>::quiet_NaN()}, absl::FromUnixSeconds(9)};
+  EXPECT_FALSE(ToProto(view).canary().has_score());
 }
 
 TEST(JobWireTest, StatesAreAllKnown) {

@@ -9,6 +9,7 @@ What it holds the rows against, for each job:
   staleness  no batch was sampled at versions older than the job allows
   rollbacks  a version that was made of an older one has no batch, and what is trained on later was issued and sampled
              after it
+  canaries   no version was made of one that was refused, or that is on trial
   attempts   a worker's epochs never go back, an epoch is of one worker, each attempt has a number of its own
   progress   is of samples in flight whose group is not complete
   records    a complete group that is to be trained on is in its file
@@ -20,9 +21,10 @@ import sqlite3
 import struct
 import sys
 
-SCHEMA = 3
+SCHEMA = 4
 COLUMNS = ("in_flight", "trained", "dropped_stale", "dropped_failed", "dropped_filtered", "quarantined", "cancelled",
            "rolled_back")
+VERDICTS = ("passed", "refused", "taken")
 OUTCOMES = ("done", "lost", "failed", "cancelled", "hedge_lost", "unknown")  # unknown: ended under schema 1
 
 
@@ -58,6 +60,7 @@ class Job:
         for r in self.rows("SELECT version, draw FROM batch_draws WHERE job = ? ORDER BY version, place"):
             self.listed.setdefault(r["version"], []).append(r["draw"])
         self.rollbacks = self.rows("SELECT * FROM rollbacks WHERE job = ? ORDER BY version")
+        self.canary = spec.get("evaluation", {}).get("canary", {}).get("prompts", 0) > 0 and not self.replay
         self.groups = {r["draw"]: r for r in self.rows("SELECT * FROM groups WHERE job = ?")}
 
     def rows(self, sql, *values):
@@ -73,6 +76,7 @@ class Job:
         self.check_trained()
         self.check_staleness()
         self.check_rollbacks()
+        self.check_canaries()
         self.check_attempts()
         self.check_progress()
         self.check_records()
@@ -241,6 +245,17 @@ class Job:
             for draw in sorted({first for first, _ in ranges if first < first_draw}):
                 self.wrong(f"version {b['version']}: draw {draw} is from before the rollback of version {fork}")
 
+    def check_canaries(self):
+        verdicts = {r["version"]: r["verdict"] for r in self.rows("SELECT * FROM canaries WHERE job = ?")}
+        made = {r["version"] for r in self.rollbacks}
+        for version, verdict in sorted(verdicts.items()):
+            if verdict not in VERDICTS or not self.canary or version > self.version or version in made:
+                self.wrong(f"the canary of version {version} {verdict}")
+        for version in (b["version"] for b in self.batches if self.canary and b["version"] > 0):
+            verdict = verdicts.get(version - 1, "has no verdict")
+            if version not in made and version - 1 not in made and verdict not in ("passed", "taken"):
+                self.wrong(f"version {version} is made of version {version - 1}, whose canary {verdict}")
+
     def check_attempts(self):
         numbers = set()
         for r in self.rows("SELECT * FROM attempts WHERE job = ? ORDER BY seq"):
@@ -322,7 +337,7 @@ def check(state):
             Job(db, state, row, lines.append).check()
         known = {row["job"] for row in jobs}
         for table in ("groups", "samples", "ledger", "attempts", "batches", "batch_draws", "progress", "rollbacks",
-                      "compacted_draws", "compacted_samples", "quarantine", "replay_steps"):
+                      "compacted_draws", "compacted_samples", "quarantine", "replay_steps", "canaries"):
             for r in db.execute(f"SELECT DISTINCT job FROM {table}"):
                 if r["job"] not in known:
                     lines.append(f"{table} has rows of job {r['job']}, which there is not")
