@@ -24,9 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 import fault_fleet
 from fault_fleet import SMALL_JOB, FaultFleet, Store
 
-# Versions are promoted, and it goes back when the policy has gone far enough: on every kernel path measured the KL of step 7
+# Versions are tried and promoted, and it goes back when the policy has gone far enough: on every kernel path measured the KL of step 7
 # is 0.134 to 0.138, that of every other step at most 0.119. Where it is not, the sweep says which points were never hit.
-JOB = dict(SMALL_JOB, **{"stop.steps": 9, "evaluation.gate.max_drop": 1, "guard.max_kl": 0.126, "guard.steps": 1})
+JOB = dict(SMALL_JOB, **{"stop.steps": 9, "evaluation.gate.max_drop": 1, "evaluation.canary.prompts": 1,
+                        "evaluation.canary.max_drop": 1, "guard.max_kl": 0.126, "guard.steps": 1})
 DEADLINE = 240  # seconds for one run of the job; a hang is a failure
 BUNDLES = 8
 LATEST_TIME = 4
