@@ -298,6 +298,7 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
   views_.Publish(row.view);
   if (wanted == JobState::kCancelled) {
     waiting_.erase(it);
+    prompts_.erase(job);
     std::erase(order_, job);
   } else {
     it->second = std::move(row);

@@ -93,6 +93,7 @@ class CoordinatorImpl final : public Coordinator {
   std::string FreeLearner(const JobRow& row);
   void GiveLearner(ActiveRun& run, const std::string& learner);
   bool ActivateOne();
+  bool HasPrompts(const JobRow& row);
   void Activate(const JobId& job, const std::string& learner);
   std::map<uint64_t, JobId> WhoYields();
   bool MakeRoom();
@@ -152,7 +153,10 @@ class CoordinatorImpl final : public Coordinator {
   CallPool generate_pool_, control_pool_;
 
   // Of the actor's thread.
-  std::map<JobId, JobRow> waiting_;                        // jobs that have not ended and do not run
+  std::map<JobId, JobRow> waiting_;  // jobs that have not ended and do not run
+  // Prompts of jobs in waiting_ whose turn has come. Null: they are being read. Shared with the reading
+  // thread.
+  std::map<JobId, std::shared_ptr<absl::StatusOr<PromptSet>>> prompts_;
   std::vector<JobId> order_;                               // of submission; those in waiting_ and in runs_
   std::map<uint64_t, std::unique_ptr<ActiveRun>> runs_;    // by number
   uint64_t last_run_ = 0;                                  // the number given last

@@ -1,9 +1,11 @@
 // Several jobs on one fleet: learners, turns by priority, pre-emption, and whose workers are whose.
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "coordinator/testing_coordinator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -315,6 +317,50 @@ TEST_F(SharingTest, ARestartInAPreemptionLosesNothing) {
   AwaitSuccess(high);
   AwaitSuccess(low);
   ExpectSoundStore({low, high});
+}
+
+// Reading the prompts of "large" for its run takes as long as the test wants.
+class ReadingTest : public SharingTest {
+ protected:
+  ReadingTest() {
+    adjust_ = [this](CoordinatorOptions& options) {
+      options.encoder = [this](const JobSpec& spec) {
+        const bool checks = spec.name != "large" || readings_++ == 0;  // the first is that of its submission
+        if (!checks) read_.WaitForNotification();
+        return MakeBytesEncoder(spec);
+      };
+    };
+  }
+  JobId SubmitLarge() {
+    spec_.name = "large";
+    return Submit();
+  }
+  std::atomic<int> readings_{0};
+  absl::Notification read_;
+};
+
+TEST_F(ReadingTest, OthersGoOnMeanwhile) {
+  Start();
+  RegisterAll();
+  RegisterOtherLearner();
+  const JobId first = Submit(), large = SubmitLarge();
+  AwaitWaiting(large, "its prompts to be read");
+  AwaitSuccess(first);
+  read_.Notify();
+  AwaitSuccess(large);
+  ExpectSoundStore({first, large});
+}
+
+TEST_F(ReadingTest, AJobThatIsCancelledMeanwhileDoesNotRun) {
+  Start();
+  RegisterAll();
+  const JobId large = SubmitLarge();
+  AwaitWaiting(large, "its prompts to be read");
+  EXPECT_TRUE(coordinator_->Cancel(large).ok());
+  read_.Notify();
+  AwaitSuccess(Submit());  // whose reading comes after
+  EXPECT_EQ(coordinator_->Get(large)->state, JobState::kCancelled);
+  EXPECT_EQ(coordinator_->Get(large)->ledger.issued, 0);
 }
 
 // A job that is the same whatever happens, while others come, take its workers and its learner, and go.

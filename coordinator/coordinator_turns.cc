@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "coordinator/coordinator_impl.h"
+#include "coordinator/prompt_source.h"
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
+#include "core/base/status.h"
 
 namespace sluice {
 namespace {
@@ -20,6 +22,11 @@ bool MayUse(const JobRow& row, const std::string& learner) {
 }
 std::string WithPriority(const JobRow& row) {
   return absl::StrCat(row.view.job, " (priority ", PriorityOf(row), ")");
+}
+
+absl::StatusOr<PromptSet> ReadPrompts(const JobSpec& spec, const PromptEncoderFactory& factory) {
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<const PromptEncoder> encoder, factory(spec));
+  return LoadPrompts(spec, *encoder);
 }
 
 }  // namespace
@@ -83,16 +90,39 @@ bool CoordinatorImpl::ActivateOne() {
                                    [&row](const auto& entry) { return MayUse(row, entry.first); });
     // Where there is nothing to run on the first job waits as one that runs: it says for what and stalls.
     if (learner.empty() && (comes || !runs_.empty())) continue;
+    if (!HasPrompts(row)) return false;  // its turn is when they are there
     Activate(job, learner);
     return true;
   }
   return false;
 }
 
+// Begins to read them where they are not there, beside the actor: a large file takes long.
+bool CoordinatorImpl::HasPrompts(const JobRow& row) {
+  const JobId& job = row.view.job;
+  const auto [entry, fresh] = prompts_.try_emplace(job);
+  if (!fresh) return entry->second != nullptr;
+  waiting_changed_ = true;
+  control_pool_.Run([this, job, spec = row.view.spec, factory = options_.encoder, inbox = inbox_] {
+    auto read = std::make_shared<absl::StatusOr<PromptSet>>(ReadPrompts(spec, factory));
+    inbox->PostControl([this, job, read] {
+      waiting_changed_ = true;
+      if (waiting_.count(job) > 0) {
+        prompts_[job] = read;
+      } else {
+        prompts_.erase(job);
+      }
+    });
+  });
+  return false;
+}
+
 void CoordinatorImpl::Activate(const JobId& job, const std::string& learner) {
   const JobRow row = std::move(waiting_.extract(job).mapped());
+  absl::StatusOr<PromptSet> prompts = std::move(*prompts_.extract(job).mapped());
+  if (!prompts.ok()) return FailWaiting(row, prompts.status());
   auto restored =
-      JobRun::Restore(row, *store_, options_.encoder, absl::StrCat(options_.state_dir, "/jobs/", job));
+      JobRun::Restore(row, *std::move(prompts), *store_, absl::StrCat(options_.state_dir, "/jobs/", job));
   if (!restored.ok()) return FailWaiting(row, restored.status());
   auto run = std::make_unique<ActiveRun>(++last_run_, *std::move(restored), options_.stall);
   run->job->Admit(low_disk_.empty());
@@ -138,6 +168,7 @@ bool CoordinatorImpl::MakeRoom() {
     run->job->Handle({options_.clock->Now(), TickEvent{}});
   }
   for (const auto& [number, to] : yields) {
+    HasPrompts(waiting_.at(to));  // they are read while the other makes room
     if (!CanStandDown(runs_.at(number)->job->state())) continue;
     StandDown(*runs_.at(number), to);
     return true;
@@ -174,6 +205,8 @@ void CoordinatorImpl::NoteWaiting(JobRow& row, absl::Time now, const std::string
 
 std::string CoordinatorImpl::WaitsBehind(const JobRow& row) {
   if (row.paused) return "`sluice resume` (paused)";
+  if (const auto it = prompts_.find(row.view.job); it != prompts_.end() && it->second == nullptr)
+    return "its prompts to be read";
   std::vector<std::string> ahead;
   for (const auto& [number, run] : runs_) {
     const JobRow& other = run->job->row();

@@ -33,8 +33,7 @@ using StoreWrite = std::function<absl::Status(StoreTransaction&)>;
 class JobRun {
  public:
   // From the store's row: a new job, or one that a coordinator before left.
-  static absl::StatusOr<std::unique_ptr<JobRun>> Restore(JobRow row, Store& store,
-                                                         const PromptEncoderFactory& encoder,
+  static absl::StatusOr<std::unique_ptr<JobRun>> Restore(JobRow row, PromptSet prompts, Store& store,
                                                          const std::string& log_folder);
 
   // Whether new groups may begin from now on.

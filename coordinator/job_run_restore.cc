@@ -8,11 +8,8 @@
 
 namespace sluice {
 
-absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, Store& store,
-                                                        const PromptEncoderFactory& factory,
+absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, PromptSet prompts, Store& store,
                                                         const std::string& log_folder) {
-  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<const PromptEncoder> encoder, factory(row.view.spec));
-  SLUICE_ASSIGN_OR_RETURN(PromptSet prompts, LoadPrompts(row.view.spec, *encoder));
   if (prompts.files_hash != row.files_hash) {
     return absl::FailedPreconditionError(
         "the prompt files changed since the job was submitted: submit a new job");

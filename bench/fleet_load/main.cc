@@ -65,7 +65,8 @@ void AddOptions(CLI::App& app, LoadOptions& o) {
       ->capture_default_str();
   app.add_option("--coordinator", o.coordinator, "Address of one that runs; default: one is started");
   app.add_option("--coordinator-pid", o.coordinator_pid, "Its process, for its figures");
-  app.add_option("--state", o.state, "Folder of the one that is started; default: a new one, removed");
+  app.add_option("--state", o.state,
+                 "Folder of the one that is started, made when it is not there; default: a new one, removed");
   app.add_option("--csv", o.csv, "Figures of each second go here");
   app.add_flag("--json", o.json, "The result as JSON");
 }
@@ -74,7 +75,11 @@ void AddOptions(CLI::App& app, LoadOptions& o) {
 class Folder {
  public:
   explicit Folder(const std::string& named) : path_(named) {
-    if (!named.empty()) return;
+    std::error_code ignored;  // what is not there says so when it is used
+    if (!named.empty()) {
+      std::filesystem::create_directories(named, ignored);
+      return;
+    }
     std::string pattern = (std::filesystem::temp_directory_path() / "fleet_load.XXXXXX").string();
     if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
     own_ = true;

@@ -143,6 +143,12 @@ void AddUpCommands(CommandLine& line) {
             ->capture_default_str()
             ->check(CLI::Range(1.0, 86400.0));
         command
+            .add_option("--hang-seconds", o.shape.hang_seconds,
+                        "A process that does not answer for so long, on its metrics' port, is killed and "
+                        "started again; 0: never (where one is stopped in a debugger)")
+            ->capture_default_str()
+            ->check(CLI::Range(0.0, 86400.0));
+        command
             .add_option(
                 "--keep-samples-bytes", o.shape.keep_samples_bytes,
                 "Above this the coordinator removes the files of the oldest samples, but none that may "

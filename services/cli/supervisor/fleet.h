@@ -17,6 +17,7 @@ struct FleetShape {
   std::vector<std::string> scorers = {};  // NAME=HOST:PORT, the other reward services that reward workers ask
   bool allow_weaker_sandbox = false;      // of the reward workers
   double stop_seconds = 30;               // from the order to stop until everything has ended
+  double hang_seconds = 60;               // a process that does not answer for so long is killed; 0: never
   std::optional<uint64_t> keep_samples_bytes, keep_free_bytes;  // of the coordinator; absent: its defaults
   friend bool operator==(const FleetShape&, const FleetShape&) = default;
 };

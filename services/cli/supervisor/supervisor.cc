@@ -21,7 +21,8 @@ constexpr int kLogTailLines = 8;
 constexpr absl::Duration kStartingPoll = absl::Milliseconds(20);
 constexpr absl::Duration kAdoptedPoll = absl::Milliseconds(200);
 constexpr absl::Duration kStoppingPoll = absl::Milliseconds(20);
-constexpr absl::Duration kKillLimit = absl::Seconds(5);  // from SIGKILL until the kernel lets go
+constexpr absl::Duration kKillLimit = absl::Seconds(5);      // from SIGKILL until the kernel lets go
+constexpr absl::Duration kProbeInterval = absl::Seconds(5);  // at most; else a third of --hang-seconds
 constexpr absl::Duration kLockPatience = absl::Seconds(2), kLockInterval = absl::Milliseconds(20);
 
 sigset_t SupervisedSignals() {
@@ -184,6 +185,7 @@ absl::Status Supervisor::OnDeath(Member& member, const std::string& how, absl::T
   member.process = {};
   member.adopted = false;
   member.phase = Phase::kWaiting;
+  member.probe.reset();
   if (member.is.role == "learner" && gangs_[static_cast<size_t>(member.is.gang)].draining) {
     DrainGang(member.is.gang);  // our own doing: it does not count against the rank
     return absl::OkStatus();
@@ -286,6 +288,11 @@ absl::Status Supervisor::CheckServing(Member& member, absl::Time now) {
     member.address = *address;
     member.phase = Phase::kServing;
     member.served_once = true;
+    if (options_.shape.hang_seconds > 0) {
+      const absl::Duration limit = absl::Seconds(options_.shape.hang_seconds);
+      member.probe =
+          std::make_unique<LivenessProbe>(address->metrics, std::min(kProbeInterval, limit / 3), limit);
+    }
     SLUICE_FAIL_POINT("supervisor.child_serving");
     return WriteRecords();
   }
@@ -297,10 +304,20 @@ absl::Status Supervisor::CheckServing(Member& member, absl::Time now) {
   return absl::OkStatus();
 }
 
+// Its end is seen like any other.
+void Supervisor::KillIfSilent(Member& member, absl::Time now) {
+  if (member.probe == nullptr || member.probe->Look(now)) return;
+  options_.say(absl::StrCat(member.is.name, " (pid ", member.process.pid, ") has not answered for ",
+                            options_.shape.hang_seconds, " s (--hang-seconds); killing it"));
+  kill(member.process.pid, SIGKILL);
+  member.probe.reset();
+}
+
 absl::Status Supervisor::Tick(absl::Time now) {
   for (Member& m : members_) SLUICE_RETURN_IF_ERROR(Reap(m, now));
   for (Member& m : members_) {
     if (m.phase == Phase::kStarting) SLUICE_RETURN_IF_ERROR(CheckServing(m, now));
+    KillIfSilent(m, now);
     if (m.phase == Phase::kWaiting && MayStart(m, now)) SLUICE_RETURN_IF_ERROR(Start(m, now));
   }
   if (!announced_ && AllServing()) {

@@ -1,5 +1,6 @@
 // Keeps the processes of a fleet running on this machine: starts them in order, starts one again that died
-// (the ranks of a learner together, under a new gang epoch), and writes STATE/cluster.json at each change.
+// (the ranks of a learner together, under a new gang epoch), kills one that no longer answers, and writes
+// STATE/cluster.json at each change.
 // Addresses come from the kernel at the first start and are kept over restarts.
 //
 // The processes outlive a supervisor that is killed. A new one for the same state directory adopts them: it
@@ -21,6 +22,7 @@
 #include "core/base/file.h"
 #include "services/cli/cluster.h"
 #include "services/cli/supervisor/fleet.h"
+#include "services/cli/supervisor/liveness_probe.h"
 #include "services/cli/supervisor/process.h"
 #include "services/cli/supervisor/restart_policy.h"
 
@@ -55,7 +57,8 @@ class Supervisor {
     bool adopted = false;     // not our child
     bool served_once = false;
     absl::Time start_at = absl::InfinitePast(), started = absl::InfinitePast();
-    ServiceAddress address;  // of the last time it served
+    ServiceAddress address;                // of the last time it served
+    std::unique_ptr<LivenessProbe> probe;  // while it serves; null: it is not asked
   };
 
   explicit Supervisor(SupervisorOptions options);
@@ -72,6 +75,7 @@ class Supervisor {
   bool MayStart(const Member& member, absl::Time now) const;
   absl::Status Start(Member& member, absl::Time now);
   absl::Status CheckServing(Member& member, absl::Time now);
+  void KillIfSilent(Member& member, absl::Time now);
   bool KeepsAddress(const Member& member) const;
   bool HasExited(Member& member, std::string& how);
   absl::Status StopAll();

@@ -43,6 +43,19 @@ mv "$file.part" "$file"
 exec sleep 600
 )";
 
+// A service that answers at its metrics' address for as long as it is not stopped.
+constexpr char kAnsweringService[] = R"(#!/usr/bin/env python3
+import http.server, json, os, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+address = "127.0.0.1:%d" % server.server_address[1]
+file = options["--address-file"]
+with open(file + ".part", "w") as f:
+    json.dump({"role": "x", "name": options["--name"], "pid": os.getpid(), "grpc": address, "metrics": address}, f)
+os.rename(file + ".part", file)
+server.serve_forever()
+)";
+
 std::string Replaced(const std::string& script, const std::string& last_line) {
   return absl::StrReplaceAll(script, {{"exec sleep 600\n", last_line}});
 }
@@ -103,6 +116,7 @@ class SupervisorTest : public ::testing::Test {
     options.limits.first_delay = absl::Milliseconds(1);
     options.limits.longest_delay = absl::Milliseconds(10);
     options.shape.stop_seconds = stop_seconds_;
+    options.shape.hang_seconds = hang_seconds_;
     options.say = [path = state() + "/said"](const std::string& line) {
       std::ofstream(path, std::ios::app) << line << "\n";
     };
@@ -166,7 +180,7 @@ class SupervisorTest : public ::testing::Test {
   }
 
   std::string folder_;
-  double stop_seconds_ = 30;
+  double stop_seconds_ = 30, hang_seconds_ = 60;
   int gangs_ = 1;  // of two learner ranks
   std::vector<pid_t> supervisors_;
 };
@@ -242,6 +256,23 @@ TEST_F(SupervisorTest, StartsAProcessAgainAtItsAddressWhenItDies) {
     ASSERT_EQ(after.size(), 5u);
     EXPECT_EQ(after.at(name).grpc, before.at(name).grpc);
     EXPECT_EQ(after.at("learner-1").pid, before.at("learner-1").pid);
+  }
+}
+
+TEST_F(SupervisorTest, KillsAndStartsAgainWhatNoLongerAnswers) {
+  hang_seconds_ = 2;
+  WriteBinary("rollout", kAnsweringService);
+  StartSupervisor();
+  const Cluster before = AwaitCluster();
+  kill(static_cast<pid_t>(before.at("rollout-0").pid), SIGSTOP);
+  const Cluster after =
+      AwaitCluster([&](const Cluster& now) { return now.at("rollout-0").pid != before.at("rollout-0").pid; });
+  ASSERT_EQ(after.size(), 5u);
+  EXPECT_THAT(Said(), HasSubstr(absl::StrCat("rollout-0 (pid ", before.at("rollout-0").pid,
+                                             ") has not answered for 2 s (--hang-seconds); killing it")));
+  for (const char* other : {"coordinator-0", "reward-0", "learner-0", "learner-1"}) {
+    EXPECT_EQ(after.at(other).pid, before.at(other).pid)
+        << other;  // nobody listens there, and that is no silence
   }
 }
 

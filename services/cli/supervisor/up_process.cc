@@ -59,7 +59,9 @@ absl::Status UpProcess::Spawn() {
                                    "--device",
                                    shape_.device,
                                    "--stop-seconds",
-                                   absl::StrCat(shape_.stop_seconds)};
+                                   absl::StrCat(shape_.stop_seconds),
+                                   "--hang-seconds",
+                                   absl::StrCat(shape_.hang_seconds)};
   if (shape_.http) argv.push_back("--http");
   for (const std::string& scorer : shape_.scorers) argv.insert(argv.end(), {"--scorer", scorer});
   if (shape_.allow_weaker_sandbox) argv.push_back("--allow-weaker-sandbox");
