@@ -106,6 +106,7 @@ absl::Status Database::Query(const std::string& sql, const std::vector<SqlValue>
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) on_row(SqlRow(statement));
   absl::Status status =
       code == SQLITE_DONE ? absl::OkStatus() : Error(sqlite3_extended_errcode(db_), "store");
+  steps_ += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, /*resetFlg=*/1);
   sqlite3_reset(statement);
   return status;
 }

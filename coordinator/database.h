@@ -43,7 +43,8 @@ class Database {
   absl::Status Run(const std::string& sql, const std::vector<SqlValue>& values = {});
   absl::Status Query(const std::string& sql, const std::vector<SqlValue>& values,
                      const std::function<void(const SqlRow&)>& on_row);
-  int64_t changes() const;  // rows changed by the last Run
+  int64_t changes() const;                  // rows changed by the last Run
+  int64_t steps() const { return steps_; }  // of the virtual machine, in all Run and Query so far
 
  private:
   explicit Database(sqlite3* db) : db_(db) {}
@@ -52,6 +53,7 @@ class Database {
   absl::Status Error(int code, const std::string& what) const;
 
   sqlite3* db_;
+  int64_t steps_ = 0;
   std::map<std::string, sqlite3_stmt*> statements_;  // by text; few: texts are constants
 };
 

@@ -186,6 +186,11 @@ absl::Status Store::LimitPages(int64_t pages) {
   return db_->Script(absl::StrCat("PRAGMA max_page_count=", pages, ";"));
 }
 
+int64_t Store::sql_steps() {
+  absl::MutexLock lock(&mu_);
+  return db_->steps();
+}
+
 absl::Status Store::Transact(const std::function<absl::Status(StoreTransaction&)>& body) {
   absl::MutexLock lock(&mu_);
   return TransactLocked(body);

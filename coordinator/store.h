@@ -89,6 +89,9 @@ class Store {
   // Whether every counter equals the rows it counts, and issued the sum: INTERNAL names what does not.
   absl::Status CheckLedger(const JobId& job);
 
+  // What its queries cost so far: steps of SQLite's virtual machine. The same on every machine.
+  int64_t sql_steps();
+
   // Fails writes with "disk full" above this many pages of 4096 bytes; for tests of that.
   absl::Status LimitPages(int64_t pages);
 
@@ -136,8 +139,9 @@ class Store {
   absl::Mutex mu_;
   std::unique_ptr<Database> db_ ABSL_GUARDED_BY(mu_);
   bool attempts_open_ ABSL_GUARDED_BY(mu_) =
-      true;                                  // of a coordinator before: the first transaction ends them
-  bool untidy_ ABSL_GUARDED_BY(mu_) = true;  // something changed since Tidy found nothing to do
+      true;                                     // of a coordinator before: the first transaction ends them
+  int64_t retiring_ ABSL_GUARDED_BY(mu_) = -1;  // file whose records no row is to refer to any more; -1: none
+  bool untidy_ ABSL_GUARDED_BY(mu_) = true;     // something changed since Tidy found nothing to do
   uint64_t next_epoch_ ABSL_GUARDED_BY(mu_) = 0, epochs_end_ ABSL_GUARDED_BY(mu_) = 0;  // reserved, not given
 };
 

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kDrawsAtOnce = 256;
+constexpr int64_t kDrawsAtOnce = 256, kRecordsAtOnce = 1024;
 constexpr int64_t kReasonsKept = 64;  // of a job's column; those beyond are counted as "other"
 
 // What of a job may be needed again. The learner redoes the batches behind its checkpoint, and should the
@@ -177,15 +177,27 @@ absl::StatusOr<bool> Store::RemoveGroupFile() {
   if (total <= options_.keep_bytes) return false;
   for (const auto& [file, bytes] : files) {
     if (file == groups_->newest()) continue;
-    SLUICE_ASSIGN_OR_RETURN(const bool needed, IsNeeded(file));
-    if (needed) continue;
-    // A file that no row refers to is removed by the next turn, if this one does not come to it.
+    if (file != retiring_) {
+      SLUICE_ASSIGN_OR_RETURN(const bool needed, IsNeeded(file));
+      if (needed) continue;
+      retiring_ = file;
+    }
+    int64_t forgotten = 0;
     SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) -> absl::Status {
-      SLUICE_RETURN_IF_ERROR(
-          db->Run("UPDATE groups SET segment = NULL, offset = NULL, bytes = NULL WHERE segment = ?", {file}));
-      return db->Run("DELETE FROM evaluation_groups WHERE segment = ?", {file});
+      for (const char* rows :
+           {"UPDATE groups SET segment = NULL, offset = NULL, bytes = NULL WHERE (job, draw) IN "
+            "(SELECT job, draw FROM groups WHERE segment = ? LIMIT ?)",
+            "DELETE FROM evaluation_groups WHERE (job, step, draw) IN "
+            "(SELECT job, step, draw FROM evaluation_groups WHERE segment = ? LIMIT ?)"}) {
+        SLUICE_RETURN_IF_ERROR(db->Run(rows, {file, kRecordsAtOnce}));
+        forgotten += db->changes();
+      }
+      return absl::OkStatus();
     }));
+    if (forgotten > 0) return true;
+    // No row refers to it, so it goes without a transaction; after a death here the next turn removes it.
     SLUICE_RETURN_IF_ERROR(groups_->Remove(file));
+    retiring_ = -1;
     LogInfo("samples_removed", {{"segment", file}, {"bytes", bytes}, {"limit", options_.keep_bytes}});
     return true;
   }
@@ -215,19 +227,22 @@ absl::StatusOr<bool> Store::CompactDraws() {
   return false;
 }
 
-// Of the oldest batch, once the rows of all its draws are gone: batches.draws has them as ranges. The last
-// one that is covered stays, for LastCovered.
+// Of the oldest batch that has rows, once those of all its draws are gone: batches.draws has them as ranges.
+// The last one that is covered stays, for LastCovered.
 absl::StatusOr<bool> Store::ForgetBatchDraws() {
   SLUICE_ASSIGN_OR_RETURN(const std::vector<Horizon> jobs, LoadHorizons(*db_));
   for (const Horizon& job : jobs) {
     int64_t version = -1;
-    SLUICE_RETURN_IF_ERROR(db_->Query(
-        "SELECT MIN(version) FROM batch_draws d WHERE job = ?1 AND version < ?2 AND "
-        "version < (SELECT MAX(version) FROM batch_draws WHERE job = ?1 AND version <= ?2) AND "
-        "(SELECT committed FROM batches b WHERE b.job = d.job AND b.version = d.version) HAVING COUNT(*) > 0",
-        {job.job, job.covered}, [&](const SqlRow& row) { version = row.Int(0); }));
+    SLUICE_RETURN_IF_ERROR(
+        db_->Query("SELECT version FROM batch_draws WHERE job = ? ORDER BY version LIMIT 1", {job.job},
+                   [&](const SqlRow& row) { version = row.Int(0); }));
     if (version < 0) continue;
-    bool kept = false;
+    bool behind = false, kept = false;
+    SLUICE_RETURN_IF_ERROR(
+        db_->Query("SELECT 1 FROM batches WHERE job = ?1 AND version = ?2 AND committed AND "
+                   "?2 < (SELECT MAX(version) FROM batch_draws WHERE job = ?1 AND version <= ?3)",
+                   {job.job, version, job.covered}, [&](const SqlRow&) { behind = true; }));
+    if (!behind) continue;
     SLUICE_RETURN_IF_ERROR(db_->Query(
         "SELECT 1 FROM batch_draws b JOIN groups g ON g.job = b.job AND g.draw = b.draw WHERE b.job = ? AND "
         "b.version = ? LIMIT 1",

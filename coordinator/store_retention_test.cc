@@ -13,7 +13,8 @@ constexpr size_t kGroupText = 100 << 10;  // of each of its samples: five groups
 // SmallJob: a checkpoint every two steps.
 class StoreRetentionTest : public StoreFixture {
  protected:
-  StoreRetentionTest() : StoreFixture({.keep_bytes = 3 << 20, .keep_draws = 4}) {}
+  explicit StoreRetentionTest(StoreOptions options = {.keep_bytes = 3 << 20, .keep_draws = 4})
+      : StoreFixture(std::move(options)) {}
   void SetUp() override {
     StoreFixture::SetUp();
     row_ = Row();
@@ -30,7 +31,7 @@ class StoreRetentionTest : public StoreFixture {
         draws.push_back(row_.next_draw++);
         Expect(tx.IssueGroup("j", draws.back(), version, 2));
         Expect(tx.AddAttempt("j", {draws.back(), 1, "w", 1, 2, absl::UnixEpoch()}));
-        Expect(tx.CompleteGroup("j", GroupOf(draws.back(), version - 1, kGroupText)));
+        Expect(tx.CompleteGroup("j", GroupOf(draws.back(), version - 1, text_)));
       }
       Expect(tx.RecordBatch("j", version, draws));
       Expect(tx.CommitBatch("j", {"j", version, "hash", "src"}, draws,
@@ -63,8 +64,57 @@ class StoreRetentionTest : public StoreFixture {
       return true;
     });
   }
+  // What one turn costs, whatever it does.
+  int64_t CostOfATurn() {
+    const int64_t before = store_->sql_steps();
+    Expect(store_->Tidy().status());
+    return store_->sql_steps() - before;
+  }
   JobRow row_;
+  size_t text_ = kGroupText;
 };
+
+class StoreManyStepsTest : public StoreRetentionTest {
+ protected:
+  StoreManyStepsTest() : StoreRetentionTest({.keep_bytes = int64_t{1} << 40}) { text_ = 10; }
+};
+
+// It is taken on the coordinator's thread, again and again: its cost may not grow with the job.
+TEST_F(StoreManyStepsTest, ATurnCostsTheSameWhenMuchIsKept) {
+  int64_t version = 0;
+  const auto cost_at = [&](int64_t steps) {
+    while (version < steps) {
+      ++version;
+      Step(version, version);
+    }
+    return CostOfATurn();
+  };
+  const int64_t early = cost_at(20), late = cost_at(400);
+  EXPECT_GT(early, 0);
+  EXPECT_LT(late, 2 * early);
+}
+
+TEST_F(StoreManyStepsTest, ForgetsTheRecordsOfAFileInPieces) {
+  for (int64_t v = 1; v <= 2000; ++v) Step(v, v);
+  options_.keep_bytes = 1 << 20;
+  Reopen();
+  for (int64_t v = 2001; v <= 2010; ++v) Step(v, v);  // in the next file; what may be redone is there
+  const auto recorded = [&] {
+    return std::stoi(Sql("SELECT COUNT(*) FROM groups WHERE segment = 0"));  // and opens the store again
+  };
+  const int all = recorded();
+  ASSERT_EQ(all, 8000);
+  ASSERT_TRUE(*store_->Tidy());
+  const int left = recorded();
+  EXPECT_LT(left, all);
+  EXPECT_GT(left, all / 2);
+  const std::string file = folder_.path() + "/segments/00000000.seg";
+  EXPECT_TRUE(std::filesystem::exists(file));
+  TidyAll();
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_EQ(recorded(), 0);
+  Expect(store_->CheckLedger("j"));
+}
 
 TEST_F(StoreRetentionTest, KeepsNoMoreThanTheLimitAndTheWholeAccount) {
   constexpr int kSteps = 40;

@@ -39,7 +39,7 @@ struct LoadOptions {
   int workers = 1000, streams = 8, slots = 1, group_size = 8, tokens = 32, groups_per_step = 0;
   int rewards = 1, staleness = 1;
   double rate = 2000, seconds = 60, warm_up = 10;
-  int64_t samples = 0;
+  int64_t samples = 0, keep_samples_bytes = int64_t{8} << 30;
   std::string coordinator, state, csv;
   int coordinator_pid = 0;
   bool json = false;
@@ -67,6 +67,9 @@ void AddOptions(CLI::App& app, LoadOptions& o) {
   app.add_option("--coordinator-pid", o.coordinator_pid, "Its process, for its figures");
   app.add_option("--state", o.state,
                  "Folder of the one that is started, made when it is not there; default: a new one, removed");
+  app.add_option("--keep-samples-bytes", o.keep_samples_bytes, "Of the one that is started")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   app.add_option("--csv", o.csv, "Figures of each second go here");
   app.add_flag("--json", o.json, "The result as JSON");
 }
@@ -101,14 +104,16 @@ class CoordinatorProcess {
   ~CoordinatorProcess() {
     if (started_) cli::StopChild(pid_, absl::Seconds(30));
   }
-  absl::Status Start(const std::string& folder) {
+  absl::Status Start(const std::string& folder, int64_t keep_samples_bytes) {
     SLUICE_ASSIGN_OR_RETURN(const std::string binary, cli::SiblingBinary("sluice-coordinator"));
     const std::string file = folder + "/coordinator.json";
     std::filesystem::remove(file);
-    SLUICE_ASSIGN_OR_RETURN(pid_, cli::Spawn({.argv = {binary, "--state", folder + "/coordinator",
-                                                       "--address-file", file, "--log-level", "warning"},
-                                              .log_file = folder + "/coordinator.log",
-                                              .die_with_parent = true}));
+    SLUICE_ASSIGN_OR_RETURN(
+        pid_, cli::Spawn(
+                  {.argv = {binary, "--state", folder + "/coordinator", "--address-file", file, "--log-level",
+                            "warning", "--keep-samples-bytes", absl::StrCat(keep_samples_bytes)},
+                   .log_file = folder + "/coordinator.log",
+                   .die_with_parent = true}));
     started_ = true;
     const absl::Time limit = absl::Now() + absl::Seconds(60);
     while (!FileExists(file)) {
@@ -339,7 +344,7 @@ absl::Status RunLoad(const LoadOptions& o) {
   const Folder folder(o.state);
   CoordinatorProcess coordinator;
   if (o.coordinator.empty()) {
-    SLUICE_RETURN_IF_ERROR(coordinator.Start(folder.path()));
+    SLUICE_RETURN_IF_ERROR(coordinator.Start(folder.path(), o.keep_samples_bytes));
   } else {
     coordinator.Use(o.coordinator, o.coordinator_pid);
   }
