@@ -285,6 +285,7 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
   JobRow row = it->second;
   row.paused = wanted == JobState::kPaused;
   row.view.state = row.paused ? JobState::kPaused : JobState::kPending;
+  if (!row.paused) row.view.error.clear();
   if (wanted == JobState::kCancelled) {
     row.view.state = JobState::kCancelled;
     row.view.end_time = now;

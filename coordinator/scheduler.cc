@@ -121,6 +121,7 @@ void SchedulerStep::Advance() {
   ExpireLoads();
   ExpireGroups();
   if (s_.plan.deterministic) FindCompleteBelow();
+  if (IsRefused(s_) && !s_.paused && !s_.rollback) TakeRefused();
   DriveEvaluation();
   DriveLearner();
   if (ended()) return;
@@ -177,7 +178,6 @@ void SchedulerStep::On(const ResumeEvent&) {
   if (ended() || !s_.paused) return;
   s_.paused = false;
   s_.error.clear();
-  if (IsRefused(s_) && !s_.rollback) TakeRefused();
   s_.learner.failures = 0;
   s_.drops_in_a_row = s_.barred.in_a_row = 0;
   s_.blocked_since = absl::InfiniteFuture();

@@ -155,7 +155,7 @@ void SchedulerStep::On(const CanaryScored& e) {
   Do(Note{absl::StrCat(what, "passed with the score ", e.score)});
 }
 
-// By a person, who resumes the job.
+// By a person, who has resumed the job, perhaps while it waited for its turn.
 void SchedulerStep::TakeRefused() {
   CanaryRecord& record = s_.canary.records.back();
   record.verdict = CanaryVerdict::kTaken;

@@ -144,6 +144,8 @@ class SimulatedStore {
   }
   template <typename Other>
   void Write(const Other&) {}
+  // By a person while the job waits for its turn.
+  void Resume() { paused_ = false; }
   // The job's row, which is written with every event.
   void WriteRow(const SchedulerState& state) {
     paused_ = state.paused;
@@ -321,6 +323,7 @@ class SimulatedWorld {
     }
     calls_.clear();
     told_.clear();
+    if (Below(8) == 0) store_.Resume();
     state_ = store_.Restore();
     Introduce();
   }
