@@ -164,6 +164,23 @@ TEST_F(CoordinatorGateTest, RefusesWhatDoesNotHoldAndExportsThePromotedOne) {
   ExpectSound(end);
 }
 
+TEST_F(CoordinatorGateTest, RefusesAVersionOfWhichNoSampleHasAReward) {
+  spec_.evaluation.file =
+      files_.Write("hard.jsonl", "{\"prompt\": \"hard\", \"answer\": \"1\", \"kind\": \"+\"}\n");
+  scorer_ = std::make_shared<FakeScorer>([](const ScoreItem& item) {
+    Verdict verdict = FakeScorer::JudgeByHash(item);
+    if (item.prompt == "hard") verdict.kind = VerdictKind::kUndecided;
+    return verdict;
+  });
+  Start();
+  RegisterAll();
+  const JobId job = Submit();
+  const JobView end = AwaitEnd(job);
+  EXPECT_EQ(end.promoted, kNoPolicyVersion);
+  EXPECT_TRUE(Says(end, "version 3 is not promoted: no sample of its evaluation has a reward"));
+  ExpectSound(end);
+}
+
 TEST_F(CoordinatorGateTest, DecidesAPromotionOnceOverRestarts) {
   Start();
   RegisterAll();

@@ -54,8 +54,7 @@ void JobRun::Apply(absl::Time now, const PromoteVersion& a) {
 
 void JobRun::Apply(absl::Time, const FinishCanary& a) {
   const EvaluationView view = std::exchange(evaluation_, {}).Finish(a.version);
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  canary_scored_ = CanaryScored{a.version, view.samples > 0 ? ScoreOf(view).score : none};
+  canary_scored_ = CanaryScored{a.version, ScoreOf(view).score};
 }
 
 void JobRun::Apply(absl::Time now, const RecordCanary& a) {
@@ -70,6 +69,7 @@ void JobRun::Apply(absl::Time now, const RecordCanary& a) {
 
 HeldOutScore JobRun::ScoreOf(const EvaluationView& e) const {
   const bool by_reward = row_.view.spec.evaluation.measure == HeldOutMeasure::kReward;
+  if (e.samples == 0) return {e.version, std::numeric_limits<double>::quiet_NaN(), e.train_reward};
   return {e.version, by_reward ? e.reward : e.accuracy, e.train_reward};
 }
 

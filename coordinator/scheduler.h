@@ -199,7 +199,7 @@ struct EvaluationRun {
 // The score of an evaluation, and the mean training reward of the steps since the one before it.
 struct HeldOutScore {
   PolicyVersion version = kNoPolicyVersion;
-  double score = 0;
+  double score = 0;  // not a number: no sample has a reward
   std::optional<double> train_reward = {};
 };
 

@@ -45,10 +45,13 @@ std::string Describe(const StepLimit& limit, double value, int64_t steps) {
                       *limit.limit, steps > 1 ? absl::StrCat(", for ", steps, " steps in a row") : "");
 }
 
+// Null: none of them is a number.
 const HeldOutScore* BestOf(const std::vector<HeldOutScore>& scores) {
-  const auto best = std::max_element(scores.begin(), scores.end(),
-                                     [](const auto& a, const auto& b) { return a.score < b.score; });
-  return best == scores.end() ? nullptr : &*best;
+  const HeldOutScore* best = nullptr;
+  for (const HeldOutScore& score : scores) {
+    if (std::isfinite(score.score) && (best == nullptr || score.score > best->score)) best = &score;
+  }
+  return best;
 }
 
 // Version 0 has no training reward to compare with: a score below its own is enough.

@@ -102,6 +102,16 @@ TEST(JudgeScore, ReportsAScoreThatFellWhileTheTrainingRewardRose) {
   EXPECT_FALSE(JudgeScore(GuardSpec(), {9, 0.0, 0.9}, 0, state)) << "no limit";
 }
 
+TEST(JudgeScore, ComparesWithTheBestThatIsANumber) {
+  GuardSpec limits;
+  limits.held_out_drop = 0.1;
+  GuardState state;
+  EXPECT_FALSE(JudgeScore(limits, {0, kNan, 0.1}, 0, state));
+  EXPECT_FALSE(JudgeScore(limits, {2, 0.8, 0.2}, 0, state));
+  EXPECT_FALSE(JudgeScore(limits, {4, kNan, 0.3}, 0, state));
+  EXPECT_TRUE(JudgeScore(limits, {6, 0.1, 0.4}, 0, state));
+}
+
 TEST(JudgeGate, PromotesByTheLastScore) {
   struct Case {
     GateSpec gate;
