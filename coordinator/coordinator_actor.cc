@@ -131,6 +131,7 @@ void CoordinatorImpl::FailWaiting(const JobRow& row, const absl::Status& why) {
   });
   if (!saved.ok()) LogError("job_not_saved", {{"job", failed.view.job}, {"error", saved.ToString()}});
   if (auto ledger = store_->LoadLedger(failed.view.job); ledger.ok()) failed.view.ledger = *ledger;
+  if (metrics_ != nullptr) metrics_->Totals(failed.view, {});
   views_.Publish(failed.view);
   std::erase(order_, failed.view.job);
 }
@@ -223,7 +224,7 @@ void CoordinatorImpl::PublishRun(ActiveRun& run, const std::string& stalled) {
     view.waiting_for = low_disk_;
   }
   if (metrics_ != nullptr) {
-    metrics_->Totals(view.job, view.ledger, run.job->QueueDepths(), view.version);
+    metrics_->Totals(view, run.job->QueueDepths());
     metrics_->Events(static_cast<int64_t>(inbox_->size()));
   }
   view.rollout_workers = IsTerminal(view.state) ? 0 : run.rollout_workers;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -72,14 +73,15 @@ struct CoordinatorMetrics::Job {
   std::vector<std::pair<GaugeFamily*, prometheus::Gauge*>> all;
   std::map<std::string, prometheus::Gauge*> by_metric;  // step metric -> gauge
   std::map<std::string, prometheus::Gauge*> ledger, queues;
+  std::map<JobState, prometheus::Gauge*> states;
   prometheus::Gauge *version = nullptr, *last_step = nullptr, *difference = nullptr, *canary = nullptr;
   uint64_t used = 0;  // when it was, last
 };
 
 struct CoordinatorMetrics::Series {
   std::map<std::string, GaugeFamily*> metric_families;  // by step metric
-  GaugeFamily *ledger = nullptr, *queues = nullptr, *version = nullptr, *last_step = nullptr,
-              *difference = nullptr, *canary = nullptr;
+  GaugeFamily *ledger = nullptr, *queues = nullptr, *states = nullptr, *version = nullptr,
+              *last_step = nullptr, *difference = nullptr, *canary = nullptr;
   std::map<JobId, Job> jobs;
   uint64_t uses = 0;
   prometheus::Gauge* events = nullptr;
@@ -134,6 +136,8 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
   s.ledger = MakeFamily(registry, "sluice_ledger_samples", "Samples of the job by column.");
   s.queues = MakeFamily(registry, "sluice_queue_depth",
                         "Things that wait, by queue; `events` are the coordinator's, not one job's.");
+  s.states = MakeFamily(registry, "sluice_job_state",
+                        "1 for the state that the job is in, 0 for the others, by state.");
   s.events = &s.queues->Add({{"queue", "events"}});
   auto& phases = prometheus::BuildHistogram()
                      .Name("sluice_step_duration_seconds")
@@ -215,11 +219,17 @@ CoordinatorMetrics::Job& CoordinatorMetrics::Of(const JobId& job) {
     const std::string name = LedgerColumnName(static_cast<LedgerColumn>(c));
     of.ledger[name] = add(s.ledger, {{"column", name}});
   }
+  for (const JobState state :
+       {JobState::kPending, JobState::kWarmingUp, JobState::kRunning, JobState::kPaused, JobState::kSucceeded,
+        JobState::kFailed, JobState::kCancelled}) {
+    of.states[state] = add(s.states, {{"state", JobStateName(state)}});
+  }
   for (const char* queue : kQueues) of.queues[queue] = add(s.queues, {{"queue", queue}});
   of.version = add(s.version);
   of.last_step = add(s.last_step);
   of.difference = add(s.difference);
   of.canary = add(s.canary);
+  of.canary->Set(std::numeric_limits<double>::quiet_NaN());
   if (s.jobs.size() > kJobsKept) ForgetOne();
   return of;
 }
@@ -275,18 +285,18 @@ void CoordinatorMetrics::Staleness(const std::vector<int64_t>& groups) {
   for (int64_t staleness : groups) series_->staleness->Observe(static_cast<double>(staleness));
 }
 
-void CoordinatorMetrics::Totals(const JobId& job, const Ledger& ledger,
-                                const std::map<std::string, int64_t>& queues, PolicyVersion version) {
-  Job& s = Of(job);
-  s.ledger["issued"]->Set(static_cast<double>(ledger.issued));
+void CoordinatorMetrics::Totals(const JobView& view, const std::map<std::string, int64_t>& queues) {
+  Job& s = Of(view.job);
+  s.ledger["issued"]->Set(static_cast<double>(view.ledger.issued));
   for (int c = 0; c < kLedgerColumns; ++c) {
     const auto column = static_cast<LedgerColumn>(c);
-    s.ledger[LedgerColumnName(column)]->Set(static_cast<double>(ledger[column]));
+    s.ledger[LedgerColumnName(column)]->Set(static_cast<double>(view.ledger[column]));
   }
+  for (const auto& [state, gauge] : s.states) gauge->Set(state == view.state ? 1 : 0);
   for (const auto& [name, depth] : queues) {
     if (auto it = s.queues.find(name); it != s.queues.end()) it->second->Set(static_cast<double>(depth));
   }
-  s.version->Set(static_cast<double>(version));
+  s.version->Set(static_cast<double>(view.version));
 }
 
 }  // namespace sluice

@@ -88,11 +88,20 @@ void CheckShare(const ShareSpec& share, Rules& rules) {
                 "must not be below share.min_workers; leave it out for no limit");
 }
 
+void CheckMinScore(const EvaluationSpec& evaluation, const std::optional<double>& score, const char* field,
+                   Rules& rules) {
+  rules.InRange(score.value_or(0), -1e9, 1e9, field);
+  rules.Require(evaluation.measure != HeldOutMeasure::kAccuracy || score.value_or(0) <= 1, field,
+                absl::StrCat("is ", score.value_or(0),
+                             ", which no version can have: accuracy is at most 1. For the mean reward give "
+                             "evaluation.measure: REWARD"));
+}
+
 void CheckGate(const EvaluationSpec& evaluation, Rules& rules) {
   const GateSpec& gate = evaluation.gate;
   rules.Require(!gate.on || !evaluation.file.empty(), "evaluation.gate",
                 "looks at evaluations: give evaluation.file and evaluation.every_steps too");
-  rules.InRange(gate.min_score.value_or(0), -1e9, 1e9, "evaluation.gate.min_score");
+  CheckMinScore(evaluation, gate.min_score, "evaluation.gate.min_score", rules);
   rules.InRange(gate.max_drop, 0, 1e9, "evaluation.gate.max_drop");
 }
 
@@ -106,7 +115,7 @@ void CheckCanary(const EvaluationSpec& evaluation, Rules& rules) {
                 absl::StrCat("must not be above evaluation.max_prompts ", evaluation.max_prompts, ", is ",
                              canary.prompts));
   rules.InRange(canary.max_drop, 0, 1e9, "evaluation.canary.max_drop");
-  rules.InRange(canary.min_score.value_or(0), -1e9, 1e9, "evaluation.canary.min_score");
+  CheckMinScore(evaluation, canary.min_score, "evaluation.canary.min_score", rules);
 }
 
 void CheckGuard(const JobSpec& spec, Rules& rules) {

@@ -3,7 +3,9 @@
 #include <sys/random.h>
 
 #include <cerrno>
+#include <iostream>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
@@ -18,6 +20,8 @@ namespace {
 
 constexpr absl::Duration kWatchLength = absl::Hours(24);
 constexpr absl::Duration kReconnectDelay = absl::Milliseconds(300);
+constexpr absl::Duration kQuietReconnect =
+    absl::Seconds(2);  // of a coordinator that starts again nobody need hear
 
 absl::StatusOr<std::string> RandomRequestId() {
   char bytes[16];
@@ -61,7 +65,7 @@ absl::StatusOr<v1::Job> FollowJob(const ConnectionOptions& options, const std::s
                                   const std::function<bool(const v1::WatchJobResponse&)>& on_state) {
   std::optional<v1::Job> last;
   absl::Time heard = absl::Now();
-  bool stopped = false;
+  bool stopped = false, told = false;
   while (true) {
     const auto client = ConnectToCoordinator(options);
     absl::Status status = client.status();
@@ -69,6 +73,7 @@ absl::StatusOr<v1::Job> FollowJob(const ConnectionOptions& options, const std::s
       status = (*client)->Watch(job, absl::Now() + kWatchLength, [&](const v1::WatchJobResponse& state) {
         last = state.job();
         heard = absl::Now();
+        told = false;
         stopped = !on_state(state);
         return !stopped;
       });
@@ -77,6 +82,10 @@ absl::StatusOr<v1::Job> FollowJob(const ConnectionOptions& options, const std::s
     const bool away = status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
                       absl::IsCancelled(status);
     if (!away) return status;
+    if (!std::exchange(told, told || absl::Now() - heard > kQuietReconnect) && told) {
+      std::cerr << "sluice: " << status.message() << "; trying for " << absl::FormatDuration(patience)
+                << "\n";
+    }
     if (absl::Now() - heard > patience) {
       return status.ok() ? absl::UnavailableError("the coordinator ends the stream again and again") : status;
     }

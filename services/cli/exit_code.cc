@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "absl/strings/match.h"
+
 namespace sluice::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
@@ -25,6 +27,10 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 
 int Report(const absl::Status& status) {
   if (!status.ok()) std::cerr << "sluice: " << status.message() << "\n";
+  if (absl::StrContains(status.message(), "failed to connect")) {
+    std::cerr << "Nobody answers there. `sluice up` with the same --state starts what is missing; the logs "
+                 "are in STATE/logs.\n";
+  }
   return ExitCodeOf(status);
 }
 

@@ -13,7 +13,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr size_t kMaxRecords = 4096;
-constexpr int kMetricColumn = 14, kValueColumn = 12, kSparkWidth = 40, kEventsShown = 3,
+constexpr int kMetricColumn = 14, kValueColumn = 12, kSparkWidth = 40, kEventsShown = 3, kEventsListed = 20,
               kEvaluationsShown = 6;
 
 double MetricOf(const v1::StepRecord& record, const std::string& name) {
@@ -151,6 +151,20 @@ std::string Events(const v1::Job& job) {
 }
 
 }  // namespace
+
+std::string RenderEvents(const v1::Job& job) {
+  if (job.events().empty()) return "";
+  const int first = std::max(0, job.events_size() - kEventsListed);
+  std::string out =
+      first > 0 ? absl::StrCat("events (the last ", kEventsListed, "; --json has ", job.events_size(), "):\n")
+                : "events:\n";
+  for (int i = first; i < job.events_size(); ++i) {
+    const absl::Time time = absl::FromUnixSeconds(job.events(i).time().seconds());
+    absl::StrAppend(&out, "  ", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()), "  ",
+                    job.events(i).text(), "\n");
+  }
+  return out;
+}
 
 void StepHistory::Add(const v1::StepRecord& record) {
   if (record.step() <= 0) return;

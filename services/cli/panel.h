@@ -35,6 +35,9 @@ int64_t StepsOf(const v1::JobSpec& spec);
 // Several lines, the last with a line end; at most `width` columns wide where the content allows.
 std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& history, int width);
 
+// The last events of a job with their times, the newest last, under a heading; empty: there are none.
+std::string RenderEvents(const v1::Job& job);
+
 // The same news in one line, for pipes and logs; without the line end.
 std::string RenderLine(const v1::Job& job);
 

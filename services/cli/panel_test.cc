@@ -1,5 +1,6 @@
 #include "services/cli/panel.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -224,6 +225,22 @@ TEST(RenderPanelTest, ShowsTheComponentsOfARewardApart) {
   metrics["reward_form"] = 0.125;
   EXPECT_THAT(RenderPanel(state, {}, 100), HasSubstr("    answer             0.375"));
   EXPECT_THAT(RenderPanel(state, {}, 100), HasSubstr("    form               0.125"));
+}
+
+TEST(RenderEvents, ListsTheLastWithTheirTimes) {
+  v1::Job job;
+  EXPECT_EQ(RenderEvents(job), "");
+  for (int i = 0; i < 3; ++i) {
+    v1::JobEvent& event = *job.add_events();
+    event.mutable_time()->set_seconds(86400 + i);
+    event.set_text(absl::StrCat("event ", i));
+  }
+  EXPECT_EQ(RenderEvents(job),
+            "events:\n  1970-01-02T00:00:00Z  event 0\n  1970-01-02T00:00:01Z  event 1\n"
+            "  1970-01-02T00:00:02Z  event 2\n");
+  for (int i = 3; i < 30; ++i) job.add_events()->set_text(absl::StrCat("event ", i));
+  EXPECT_THAT(RenderEvents(job), AllOf(HasSubstr("events (the last 20; --json has 30):\n"),
+                                       HasSubstr("event 10\n"), Not(HasSubstr("event 9\n"))));
 }
 
 }  // namespace

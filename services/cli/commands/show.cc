@@ -60,7 +60,7 @@ int Show(const ShowOptions& o) {
   *state.mutable_job() = *job;
   std::string spec;
   google::protobuf::TextFormat::PrintToString(job->spec(), &spec);
-  std::cout << RenderPanel(state, {}, 100) << "\n" << spec;
+  std::cout << RenderPanel(state, {}, 100) << "\n" << RenderEvents(*job) << "\n" << spec;
   return kDone;
 }
 

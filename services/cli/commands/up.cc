@@ -64,6 +64,26 @@ absl::Status RunDetached(const UpOptions& options) {
   return absl::OkStatus();
 }
 
+// By a supervisor that was killed. What does not end by the deadline is killed.
+absl::Status StopLeftOver(const std::vector<RecordedProcess>& processes, absl::Time deadline) {
+  const auto signal_all = [&](int signal) {
+    bool any = false;
+    for (const RecordedProcess& p : processes) {
+      if (!IsAlive(p.identity)) continue;
+      any = true;
+      if (signal != 0) kill(p.identity.pid, signal);
+    }
+    return any;
+  };
+  if (!signal_all(SIGTERM)) return absl::OkStatus();
+  while (signal_all(absl::Now() < deadline ? 0 : SIGKILL)) {
+    if (absl::Now() > deadline + kDownReserve)
+      return absl::DeadlineExceededError("processes that the supervisor left do not end, even when killed");
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Down(const DownOptions& options) {
   const auto record = ReadSupervisorRecord(options.state);
   if (!record.ok()) return absl::NotFoundError(absl::StrCat("no fleet in ", options.state));
@@ -74,9 +94,7 @@ absl::Status Down(const DownOptions& options) {
   while (absl::Now() < deadline) {
     const auto lock = FileLock::Acquire(lock_path);
     if (lock.ok()) {
-      for (const RecordedProcess& p : record->processes) {
-        if (IsAlive(p.identity)) kill(p.identity.pid, SIGTERM);  // left over by a supervisor that was killed
-      }
+      SLUICE_RETURN_IF_ERROR(StopLeftOver(record->processes, deadline - kDownReserve));
       std::cout << "stopped\n";
       return absl::OkStatus();
     }
