@@ -229,7 +229,12 @@ absl::StatusOr<JobView> CoordinatorImpl::Control(const JobId& job, JobState want
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job, " has ended: ", JobStateName(before.state)));
   }
-  SLUICE_RETURN_IF_ERROR(OnActor([this, job, wanted] { return ControlOnActor(job, wanted); }));
+  SLUICE_RETURN_IF_ERROR(OnActor([this, job, wanted] {
+    SLUICE_FAIL_POINT("coordinator.controlling");
+    const absl::Status done = ControlOnActor(job, wanted);
+    SLUICE_FAIL_POINT("coordinator.controlled");
+    return done;
+  }));
   return views_.Get(job);
 }
 

@@ -272,13 +272,11 @@ absl::Status CoordinatorImpl::SetPriorityOnActor(const JobId& job, int32_t prior
 absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) {
   const absl::Time now = options_.clock->Now();
   if (ActiveRun* run = RunOfJob(job)) {
-    SLUICE_FAIL_POINT("coordinator.controlling");
     if (wanted == JobState::kPaused) run->job->Handle({now, PauseEvent{}});
     if (wanted == JobState::kRunning) run->job->Handle({now, ResumeEvent{}});
     if (wanted == JobState::kCancelled) run->job->Handle({now, CancelEvent{}});
     FlushRun(*run);
     PublishWaiting();
-    SLUICE_FAIL_POINT("coordinator.controlled");
     return absl::OkStatus();
   }
   auto it = waiting_.find(job);
