@@ -12,7 +12,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "coordinator/scheduler.h"
+#include "coordinator/scheduler/scheduler.h"
 
 namespace sluice {
 namespace {

@@ -1,4 +1,17 @@
 # Every dependency of the project as an imported target. deploy/setup/install.sh puts them in place.
+# A compiler's cache and a faster linker, where they are installed.
+find_program(SLUICE_CCACHE ccache)
+if(SLUICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SLUICE_CCACHE})
+endif()
+find_program(SLUICE_MOLD mold)
+find_program(SLUICE_LLD ld.lld)
+if(SLUICE_MOLD)
+  add_link_options(-fuse-ld=mold)
+elseif(SLUICE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(absl REQUIRED)

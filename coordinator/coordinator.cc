@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "coordinator/coordinator_impl.h"
-#include "coordinator/prompt_source.h"
-#include "coordinator/reward_patterns.h"
+#include "coordinator/jobs/reward_patterns.h"
+#include "coordinator/prompts/prompt_source.h"
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -189,8 +189,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   }
   SLUICE_RETURN_IF_ERROR(Validate(spec));
   SLUICE_RETURN_IF_ERROR(CheckPatterns(spec.reward));
-  SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
-  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
+  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, options_.encoder));
   JobRow row;
   row.view.job = NewJobId(spec.name);
   row.view.spec = spec;

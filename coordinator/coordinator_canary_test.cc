@@ -58,15 +58,6 @@ class CoordinatorCanaryTest : public CoordinatorTest {
     absl::MutexLock lock(&mu_);
     return sampled_;
   }
-  void RestartCoordinator() {
-    coordinator_.reset();
-    Start();
-    RegisterAll();
-  }
-  static bool Says(const JobView& view, const std::string& text) {
-    return std::any_of(view.events.begin(), view.events.end(),
-                       [&](const JobEventView& event) { return event.text.find(text) != std::string::npos; });
-  }
   static bool IsRefused(const JobView& view, PolicyVersion version) {
     return view.canary && view.canary->record.version == version &&
            view.canary->record.verdict == CanaryVerdict::kRefused;

@@ -18,15 +18,6 @@ class CoordinatorGuardTest : public CoordinatorTest {
     spec_.guard.max_kl = 0.5;
     spec_.guard.steps = 1;
   }
-  void RestartCoordinator() {
-    coordinator_.reset();
-    Start();
-    RegisterAll();
-  }
-  static bool Says(const JobView& view, const std::string& text) {
-    return std::any_of(view.events.begin(), view.events.end(),
-                       [&](const JobEventView& event) { return event.text.find(text) != std::string::npos; });
-  }
   // It went back once, to checkpoint 4, when step 5 broke the limit.
   void ExpectOneRollback(const JobView& end) {
     EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;

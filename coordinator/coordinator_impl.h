@@ -9,17 +9,17 @@
 #include <thread>
 #include <vector>
 
-#include "coordinator/active_run.h"
-#include "coordinator/call_pool.h"
 #include "coordinator/coordinator.h"
-#include "coordinator/fleet.h"
 #include "coordinator/inbox.h"
-#include "coordinator/job_views.h"
-#include "coordinator/reporting.h"
-#include "coordinator/store.h"
-#include "coordinator/store_metrics.h"
-#include "coordinator/work_orders.h"
-#include "coordinator/worker_shares.h"
+#include "coordinator/jobs/active_run.h"
+#include "coordinator/jobs/job_views.h"
+#include "coordinator/reporting/reporting.h"
+#include "coordinator/store/metrics.h"
+#include "coordinator/store/store.h"
+#include "coordinator/workers/call_pool.h"
+#include "coordinator/workers/work_orders.h"
+#include "coordinator/workers/worker_registry.h"
+#include "coordinator/workers/worker_shares.h"
 
 namespace sluice {
 

@@ -28,11 +28,6 @@ class QuarantineTest : public CoordinatorTest {
     absl::MutexLock lock(&mu_);
     return refused_;
   }
-  void Restart() {
-    coordinator_.reset();
-    Start();
-    RegisterAll();
-  }
 
   absl::Mutex mu_;
   bool all_ = false;  // no prompt can be judged
@@ -46,7 +41,7 @@ TEST_F(QuarantineTest, PromptIsListedAndNotHandedOutAgain) {
   AwaitStep(job, 10);  // beyond the first pass
   const int refused = Refused();
   EXPECT_EQ(refused, 4 * spec_.timeout.max_attempts);
-  Restart();
+  RestartCoordinator();
   const JobView end = AwaitEnd(job);
   EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
   EXPECT_EQ(Refused(), refused);
@@ -81,7 +76,7 @@ TEST_F(QuarantineTest, ReleasedPromptIsHandedOutAgain) {
   ASSERT_EQ(*coordinator_->ReleaseQuarantine(job, {3}), 1);
   EXPECT_TRUE(coordinator_->ListQuarantine(job, 1)->at(0).released);
   EXPECT_EQ(coordinator_->ReleaseQuarantine(job, {3}).status().code(), absl::StatusCode::kNotFound);
-  Restart();
+  RestartCoordinator();
   ASSERT_TRUE(coordinator_->Resume(job).ok());
   const JobView end = AwaitEnd(job);
   EXPECT_GT(Refused(), refused) << "given up on once more; twice where two passes meet";

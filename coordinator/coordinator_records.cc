@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/coordinator_impl.h"
-#include "coordinator/replay_run.h"
+#include "coordinator/replay/replay_run.h"
 #include "core/base/status.h"
 
 namespace sluice {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/database.h"
+#include "coordinator/store/database.h"
 #include "coordinator/testing_coordinator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <set>
 
-#include "coordinator/database.h"
-#include "coordinator/store.h"
+#include "coordinator/store/database.h"
+#include "coordinator/store/store.h"
 #include "coordinator/testing_coordinator.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -6,10 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "coordinator/coordinator_impl.h"
-#include "coordinator/prompt_source.h"
+#include "coordinator/prompts/prompt_source.h"
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
-#include "core/base/status.h"
 
 namespace sluice {
 namespace {
@@ -22,11 +21,6 @@ bool MayUse(const JobRow& row, const std::string& learner) {
 }
 std::string WithPriority(const JobRow& row) {
   return absl::StrCat(row.view.job, " (priority ", PriorityOf(row), ")");
-}
-
-absl::StatusOr<PromptSet> ReadPrompts(const JobSpec& spec, const PromptEncoderFactory& factory) {
-  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<const PromptEncoder> encoder, factory(spec));
-  return LoadPrompts(spec, *encoder);
 }
 
 }  // namespace
@@ -104,7 +98,7 @@ bool CoordinatorImpl::HasPrompts(const JobRow& row) {
   if (!fresh) return entry->second != nullptr;
   waiting_changed_ = true;
   control_pool_.Run([this, job, spec = row.view.spec, factory = options_.encoder, inbox = inbox_] {
-    auto read = std::make_shared<absl::StatusOr<PromptSet>>(ReadPrompts(spec, factory));
+    auto read = std::make_shared<absl::StatusOr<PromptSet>>(LoadPrompts(spec, factory));
     inbox->PostControl([this, job, read] {
       waiting_changed_ = true;
       if (waiting_.count(job) > 0) {

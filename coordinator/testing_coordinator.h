@@ -1,6 +1,7 @@
 // A coordinator with fake workers in one process, for tests of whole jobs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "coordinator/coordinator.h"
-#include "coordinator/store.h"
+#include "coordinator/store/store.h"
 #include "coordinator/testing_job.h"
 #include "gtest/gtest.h"
 #include "tests/fakes/fake_rollout_worker.h"
@@ -145,6 +146,16 @@ class CoordinatorTest : public testing::Test {
     RegisterLearner();
     for (size_t i = 0; i < rollouts_.size(); ++i) RegisterRollout(static_cast<int>(i));
     RegisterReward();
+  }
+  void RestartCoordinator() {
+    coordinator_.reset();
+    Start();
+    RegisterAll();
+  }
+  // Whether an event has the text.
+  static bool Says(const JobView& view, const std::string& text) {
+    return std::any_of(view.events.begin(), view.events.end(),
+                       [&](const JobEventView& event) { return event.text.find(text) != std::string::npos; });
   }
   JobId Submit() {
     auto job = coordinator_->Submit(spec_, "");

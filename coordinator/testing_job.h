@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "coordinator/prompt_encoder.h"
+#include "coordinator/prompts/prompt_encoder.h"
 #include "core/rl/job_spec.h"
 #include "gtest/gtest.h"
 

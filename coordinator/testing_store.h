@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "coordinator/database.h"
-#include "coordinator/store.h"
+#include "coordinator/store/database.h"
+#include "coordinator/store/store.h"
 #include "coordinator/testing_job.h"
 #include "gtest/gtest.h"
 

@@ -2,7 +2,7 @@
 // gradient.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cstddef>
 #include <memory>

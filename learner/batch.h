@@ -12,7 +12,7 @@
 #include "core/rl/job_spec.h"
 #include "core/rl/trainer.h"
 #include "core/rl/types.h"
-#include "core/spec/model_config.h"
+#include "core/spec/config/model_config.h"
 #include "learner/byte_stream.h"
 #include "learner/loss.h"
 #include "learner/packing.h"

@@ -14,7 +14,7 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 
 namespace sluice {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/spec/model_config.h"
+#include "core/spec/config/model_config.h"
 
 namespace sluice {
 namespace {

@@ -1,7 +1,7 @@
 // Grouped attention as a node of the graph.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <memory>
 

@@ -2,7 +2,7 @@
 // tensor of a whole batch.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <functional>
 

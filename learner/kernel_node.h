@@ -1,7 +1,7 @@
 // A kernel call as a node of LibTorch's graph.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <functional>
 #include <vector>

@@ -1,7 +1,7 @@
 // Absorbed multi-head latent attention (DeepSeek-V2, section 2.1.2) as a node of the graph.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 // One layer of the decoder over the graph: the calls of core/model/README.md, each a node.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <functional>
 #include <memory>

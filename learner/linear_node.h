@@ -1,7 +1,7 @@
 // Matrix products with packed weights as nodes of the graph.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <vector>
 

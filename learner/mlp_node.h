@@ -1,7 +1,7 @@
 // The feed-forward part of a dense layer as a node of the graph; its pieces serve experts too.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include "core/base/thread_pool.h"
 #include "core/model/decoder_weights.h"

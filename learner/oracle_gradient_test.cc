@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/file.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 #include "gtest/gtest.h"
 #include "learner/policy.h"
 #include "learner/score.h"

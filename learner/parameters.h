@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/spec/model_config.h"
-#include "core/spec/tensor.h"
+#include "core/spec/config/model_config.h"
+#include "core/spec/tensors/tensor.h"
 
 namespace sluice {
 

@@ -2,7 +2,8 @@
 // head with the loss. One thread at a time.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <memory>

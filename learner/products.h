@@ -2,7 +2,7 @@
 // bfloat16 weights are widened piece by piece.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <vector>
 

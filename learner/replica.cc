@@ -1,6 +1,6 @@
 #include "learner/replica.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>

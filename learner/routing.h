@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/kernels/kernels.h"
-#include "core/spec/model_config.h"
+#include "core/spec/config/model_config.h"
 #include "learner/forward_pass.h"
 
 namespace sluice::learner {

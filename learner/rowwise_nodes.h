@@ -1,7 +1,7 @@
 // Norms and residual sums as nodes of the graph.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <vector>
 

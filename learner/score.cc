@@ -1,13 +1,13 @@
 #include "learner/score.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/base/thread_pool.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 #include "learner/policy.h"
 
 namespace sluice {

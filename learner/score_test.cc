@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 #include "gtest/gtest.h"
 #include "learner/tiny_model_for_test.h"
 

@@ -10,9 +10,9 @@
 #include "core/model/decoder.h"
 #include "core/model/decoder_backend.h"
 #include "core/model/decoder_weights.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/model_config.h"
-#include "core/spec/tensor.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/config/model_config.h"
+#include "core/spec/tensors/tensor.h"
 #include "gtest/gtest.h"
 
 namespace sluice {

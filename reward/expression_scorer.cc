@@ -12,8 +12,8 @@
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "reward/expression.h"
-#include "reward/math/parser.h"
-#include "reward/math/rational_value.h"
+#include "reward/math/number/rational_value.h"
+#include "reward/math/parse/parser.h"
 #include "reward/quotation.h"
 
 namespace sluice {

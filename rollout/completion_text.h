@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/tokenizer/tokenizer.h"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "core/base/random.h"
-#include "core/spec/unicode.h"
+#include "core/spec/text/unicode.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

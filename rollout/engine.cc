@@ -10,7 +10,7 @@
 #include "core/base/heap.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 #include "core/weights/fetch_policy.h"
 #include "core/weights/policy_store.h"
 #include "rollout/request_check.h"

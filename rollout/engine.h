@@ -25,7 +25,7 @@
 #include "core/model/decoder_backend.h"
 #include "core/rl/rollout_worker.h"
 #include "core/rl/weight_channel.h"
-#include "core/spec/tensor.h"
+#include "core/spec/tensors/tensor.h"
 #include "core/weights/policy_cache.h"
 #include "prometheus/registry.h"
 #include "rollout/batcher.h"

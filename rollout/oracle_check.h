@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/file.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/model_config.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/config/model_config.h"
 #include "gtest/gtest.h"
 #include "rollout/testing_model.h"
 

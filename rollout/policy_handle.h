@@ -11,11 +11,11 @@
 #include "core/base/thread_pool.h"
 #include "core/model/decoder_backend.h"
 #include "core/rl/types.h"
-#include "core/spec/chat_template.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/model_config.h"
-#include "core/spec/tensor.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/config/model_config.h"
+#include "core/spec/template/chat_template.h"
+#include "core/spec/tensors/tensor.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "rollout/paged_cache.h"
 
 namespace sluice {

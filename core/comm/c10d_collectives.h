@@ -2,7 +2,7 @@
 // includes LibTorch; callers use gloo_collectives.h or nccl_collectives.h.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <chrono>
 #include <exception>

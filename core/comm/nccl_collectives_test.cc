@@ -1,6 +1,6 @@
 #include "core/comm/nccl_collectives.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cstdlib>
 #include <vector>

@@ -1,7 +1,8 @@
 // Random inputs of the kernels' tests: the same on every run.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -17,8 +17,8 @@
 #include "absl/types/span.h"
 #include "core/base/thread_pool.h"
 #include "core/model/decoder.h"
-#include "core/spec/model_config.h"
-#include "core/spec/tensor.h"
+#include "core/spec/config/model_config.h"
+#include "core/spec/tensors/tensor.h"
 
 namespace sluice {
 

@@ -21,7 +21,7 @@
 #include "core/model/decoder.h"
 #include "core/model/decoder_testing.h"
 #include "core/model/decoder_weights.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 
 namespace sluice {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/base/file.h"
 #include "core/model/decoder_testing.h"
 #include "core/model/expert_batch.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 
 namespace sluice {
 namespace {

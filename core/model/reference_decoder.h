@@ -3,7 +3,7 @@
 // their own. Its results equal the decoder's up to rounding, not bit for bit.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cstdint>
 #include <map>
@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/spec/model_config.h"
-#include "core/spec/tensor.h"
+#include "core/spec/config/model_config.h"
+#include "core/spec/tensors/tensor.h"
 
 namespace sluice {
 

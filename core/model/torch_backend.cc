@@ -1,6 +1,7 @@
 #include "core/model/torch_backend.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/cuda.h>
 
 #include <cstring>
 #include <exception>

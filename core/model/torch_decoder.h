@@ -4,7 +4,7 @@
 // LibTorch throws (out of memory, a device that failed): torch_backend.cc is the boundary that catches.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cstdint>
 #include <vector>
@@ -14,8 +14,8 @@
 #include "core/kernels/kernels.h"
 #include "core/kernels/reference/reference.h"
 #include "core/model/decoder.h"
-#include "core/spec/model_config.h"
-#include "core/spec/tensor.h"
+#include "core/spec/config/model_config.h"
+#include "core/spec/tensors/tensor.h"
 
 namespace sluice {
 

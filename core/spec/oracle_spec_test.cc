@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
-#include "core/spec/chat_template.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/json.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/template/chat_template.h"
+#include "core/spec/text/json.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "gtest/gtest.h"
 
 namespace sluice {

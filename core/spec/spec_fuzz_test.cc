@@ -9,12 +9,12 @@
 
 #include "core/base/file.h"
 #include "core/base/random.h"
-#include "core/spec/chat_template.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/manifest.h"
-#include "core/spec/model_config.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/config/model_config.h"
+#include "core/spec/template/chat_template.h"
+#include "core/spec/tensors/manifest.h"
 #include "core/spec/tiny_model.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "gtest/gtest.h"
 
 namespace sluice {

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
-#include "core/spec/chat_template.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/template/chat_template.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/spec/byte_level.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/tokenizer/byte_level.h"
 #include "nlohmann/json.hpp"
 
 namespace sluice {

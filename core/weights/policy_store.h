@@ -29,9 +29,9 @@
 #include "core/base/file_descriptor.h"
 #include "core/rl/types.h"
 #include "core/rl/weight_channel.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/manifest.h"
-#include "core/spec/tensor.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/tensors/manifest.h"
+#include "core/spec/tensors/tensor.h"
 
 namespace sluice {
 

@@ -1,7 +1,7 @@
 // Seconds of the parts of a training step: learner_step_bench MODEL_DIR [groups=4] [completions=8]
 // [prompt=64] [new=64] [threads=2] [steps=3]. A group's prompt is computed once; the last line is JSON.
+#include <ATen/ATen.h>
 #include <sys/resource.h>
-#include <torch/torch.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "core/base/random.h"
 #include "core/kernels/kernels.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 #include "learner/optimizer.h"
 #include "learner/policy.h"
 

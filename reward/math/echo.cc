@@ -8,9 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "reward/math/build.h"
-#include "reward/math/number_lexer.h"
-#include "reward/math/parser.h"
+#include "reward/math/parse/build.h"
+#include "reward/math/parse/parser.h"
+#include "reward/math/text/number_lexer.h"
 
 namespace sluice::math {
 namespace {

@@ -1,4 +1,4 @@
-#include "reward/math/legible.h"
+#include "reward/math/parse/legible.h"
 
 #include "gtest/gtest.h"
 #include "reward/math/verifier.h"

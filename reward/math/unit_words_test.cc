@@ -1,10 +1,10 @@
-#include "reward/math/unit_words.h"
+#include "reward/math/text/unit_words.h"
 
 #include <string>
 
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "reward/math/units.h"
+#include "reward/math/text/units.h"
 #include "reward/math/verifier.h"
 
 namespace sluice::math {

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/printable.h"
 #include "reward/math/echo.h"
-#include "reward/math/legible.h"
-#include "reward/math/parser.h"
-#include "reward/math/wrapping.h"
+#include "reward/math/parse/legible.h"
+#include "reward/math/parse/parser.h"
+#include "reward/math/text/wrapping.h"
 
 namespace sluice::math {
 namespace {

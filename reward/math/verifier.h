@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "reward/math/equivalence.h"
-#include "reward/math/extraction.h"
+#include "reward/math/equal/equivalence.h"
+#include "reward/math/extract/extraction.h"
 
 namespace sluice::math {
 

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <iostream>
 #include <optional>
-#include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
@@ -82,7 +82,8 @@ absl::StatusOr<v1::Job> FollowJob(const ConnectionOptions& options, const std::s
     const bool away = status.ok() || absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
                       absl::IsCancelled(status);
     if (!away) return status;
-    if (!std::exchange(told, told || absl::Now() - heard > kQuietReconnect) && told) {
+    if (!told && absl::Now() - heard > kQuietReconnect) {
+      told = true;
       std::cerr << "sluice: " << status.message() << "; trying for " << absl::FormatDuration(patience)
                 << "\n";
     }

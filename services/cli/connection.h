@@ -5,10 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
 #include "services/remote/job_client.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sluice::cli {
 

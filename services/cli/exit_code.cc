@@ -28,8 +28,9 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 int Report(const absl::Status& status) {
   if (!status.ok()) std::cerr << "sluice: " << status.message() << "\n";
   if (absl::StrContains(status.message(), "failed to connect")) {
-    std::cerr << "Nobody answers there. `sluice up` with the same --state starts what is missing; the logs "
-                 "are in STATE/logs.\n";
+    std::cerr << "Nobody answers there. Where it is a fleet of `sluice up`, that command starts what is "
+                 "missing; its "
+                 "logs are in STATE/logs.\n";
   }
   return ExitCodeOf(status);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "coordinator/coordinator.h"
 #include "core/base/status.h"
 #include "services/coordinator/fleet_service.h"

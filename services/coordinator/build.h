@@ -3,10 +3,13 @@
 
 #include <memory>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "services/host/host.h"
 #include "services/host/run.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sluice {
 

@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/coordinator.h"
-#include "coordinator/job_view.h"
+#include "coordinator/records/job_view.h"
 #include "sluice/v1/fleet.pb.h"
 #include "sluice/v1/job.pb.h"
 

@@ -1,3 +1,4 @@
+#include "CLI/CLI.hpp"
 #include "services/coordinator/build.h"
 
 int main(int argc, char** argv) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"

@@ -13,13 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
 #include "services/host/host.h"
 #include "services/host/membership.h"
 #include "services/host/stop_control.h"
 #include "sluice/v1/fleet.pb.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sluice {
 

@@ -3,9 +3,12 @@
 
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sluice {
 

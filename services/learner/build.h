@@ -7,10 +7,13 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "services/host/host.h"
 #include "services/host/run.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sluice {
 

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "CLI/CLI.hpp"
 #include "core/base/heap.h"
 #include "services/learner/build.h"
 #include "services/learner/score_file.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
-#include "core/spec/json_rows.h"
+#include "core/spec/text/json_rows.h"
 #include "learner/score.h"
 #include "nlohmann/json.hpp"
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "core/spec/byte_level.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/tokenizer/byte_level.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 

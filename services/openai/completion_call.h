@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/rl/types.h"
-#include "core/spec/chat_template.h"
+#include "core/spec/template/chat_template.h"
 
 namespace sluice::openai {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/rl/types.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "services/openai/completion_call.h"
 
 namespace sluice::openai {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "reward/auditor.h"

@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "services/host/host.h"
 #include "services/host/run.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sluice {
 

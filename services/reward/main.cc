@@ -1,3 +1,4 @@
+#include "CLI/CLI.hpp"
 #include "core/base/heap.h"
 #include "services/reward/build.h"
 

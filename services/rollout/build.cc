@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "rollout/engine.h"

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "CLI/CLI.hpp"
 #include "services/rollout/bench/bench.h"
 #include "services/rollout/build.h"
 

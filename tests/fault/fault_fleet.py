@@ -256,6 +256,15 @@ def ledger_problems(state):
     return [] if checked.returncode == 0 else (checked.stdout + checked.stderr).splitlines()
 
 
+def verdict(problems, logs):
+    """Says what went wrong; the exit code."""
+    for problem in problems[:40]:
+        print(f"FAILED: {problem}")
+    if problems:
+        print(logs)
+    return 1 if problems else 0
+
+
 def differences(expected, found, path=""):
     """Where two outcomes differ, in words."""
     if isinstance(expected, dict) and isinstance(found, dict):

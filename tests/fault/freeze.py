@@ -95,11 +95,7 @@ def main():
     if arguments.report:
         with open(arguments.report, "w", encoding="utf-8") as f:
             json.dump({"hang_seconds": arguments.hang_seconds, "seconds": disturbed["seconds"]}, f, indent=1)
-    for problem in problems[:40]:
-        print(f"FAILED: {problem}")
-    if problems:
-        print(undisturbed["logs"] + disturbed["logs"])
-    return 1 if problems else 0
+    return fault_fleet.verdict(problems, undisturbed["logs"] + disturbed["logs"])
 
 
 if __name__ == "__main__":

@@ -196,11 +196,7 @@ def main():
     problems = out["problems"] + problems + life_problems(out["samples"])
     print(f"{arguments.minutes:g} minutes with seed {arguments.seed}: {out.get('killed')} processes killed, {out.get('stopped')} stopped for "
           f"some seconds; {len(out['steps'])} steps, at most {out['gap']:.1f} s between two; ledger {out.get('ledger')}\n\n{table(rows)}")
-    for problem in problems[:40]:
-        print(f"FAILED: {problem}")
-    if problems:
-        print(out["logs"])
-    return 1 if problems else 0
+    return fault_fleet.verdict(problems, out["logs"])
 
 
 if __name__ == "__main__":

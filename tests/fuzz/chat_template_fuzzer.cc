@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/spec/chat_template.h"
+#include "core/spec/template/chat_template.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string source(reinterpret_cast<const char*>(data), size);

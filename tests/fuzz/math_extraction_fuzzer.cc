@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
-#include "reward/math/extraction.h"
+#include "reward/math/extract/extraction.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view completion(reinterpret_cast<const char*>(data), size);

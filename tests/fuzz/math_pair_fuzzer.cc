@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "reward/math/parser.h"
+#include "reward/math/parse/parser.h"
 #include "reward/math/verifier.h"
 
 namespace {

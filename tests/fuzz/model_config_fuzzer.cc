@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/string_view.h"
-#include "core/spec/model_config.h"
+#include "core/spec/config/model_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view input(reinterpret_cast<const char*>(data), size);

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/tokenizer/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view input(reinterpret_cast<const char*>(data), size);

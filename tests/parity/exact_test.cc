@@ -15,7 +15,7 @@
 #include "core/base/random.h"
 #include "core/base/thread_pool.h"
 #include "core/kernels/kernels.h"
-#include "core/spec/checkpoint_dir.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
 #include "gtest/gtest.h"
 #include "learner/batch.h"
 #include "learner/parameters.h"

@@ -5,7 +5,7 @@
 // LibTorch throws on shapes that do not fit.
 #pragma once
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cstdint>
 #include <vector>

@@ -10,14 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "core/rl/sampling_check.h"
-#include "core/spec/chat_template.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/model_check.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/checkpoint/model_check.h"
+#include "core/spec/template/chat_template.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "services/cli/chat/chat_line.h"
 #include "services/cli/chat/terminal_input.h"
 #include "services/cli/command.h"

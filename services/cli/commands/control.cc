@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "core/base/file.h"
 #include "nlohmann/json.hpp"

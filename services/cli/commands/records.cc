@@ -2,6 +2,7 @@
 #include <iostream>
 #include <optional>
 
+#include "CLI/CLI.hpp"
 #include "nlohmann/json.hpp"
 #include "services/cli/command.h"
 #include "services/cli/connection.h"

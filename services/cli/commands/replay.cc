@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "core/base/status.h"
 #include "nlohmann/json.hpp"
 #include "services/cli/command.h"

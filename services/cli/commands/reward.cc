@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"

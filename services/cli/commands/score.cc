@@ -3,11 +3,12 @@
 
 #include <cerrno>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
-#include "core/spec/checkpoint_dir.h"
-#include "core/spec/model_config.h"
+#include "core/spec/checkpoint/checkpoint_dir.h"
+#include "core/spec/config/model_config.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/rows/generate_row.h"

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "services/cli/chat/terminal_input.h"

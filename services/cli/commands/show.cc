@@ -1,6 +1,7 @@
 // sluice jobs, show, ledger, samples: what the coordinator knows.
 #include <iostream>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "core/base/status.h"
 #include "google/protobuf/text_format.h"

@@ -1,6 +1,7 @@
 // sluice check, sluice submit: a job file on its way to the coordinator.
 #include <iostream>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/time.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <thread>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"

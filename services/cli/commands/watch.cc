@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "CLI/CLI.hpp"
 #include "services/cli/command.h"
 #include "services/cli/connection.h"
 #include "services/cli/exit_code.h"

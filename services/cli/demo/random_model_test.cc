@@ -3,7 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "core/spec/tokenizer.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "gtest/gtest.h"
 
 namespace sluice::cli {

@@ -9,7 +9,7 @@
 #include "core/base/hash.h"
 #include "core/base/printable.h"
 #include "core/base/status.h"
-#include "core/spec/json_rows.h"
+#include "core/spec/text/json_rows.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "services/cli/verdict_json.h"

@@ -9,7 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/status.h"
 #include "core/rl/reward_composition.h"
-#include "core/spec/json_rows.h"
+#include "core/spec/text/json_rows.h"
 
 namespace sluice::cli {
 namespace {

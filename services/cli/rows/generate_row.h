@@ -17,8 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/rl/types.h"
-#include "core/spec/chat_template.h"
-#include "core/spec/tokenizer.h"
+#include "core/spec/template/chat_template.h"
+#include "core/spec/tokenizer/tokenizer.h"
 #include "nlohmann/json.hpp"
 
 namespace sluice::cli {

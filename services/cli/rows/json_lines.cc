@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
-#include "core/spec/json_rows.h"
+#include "core/spec/text/json_rows.h"
 
 namespace sluice::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
-#include "core/spec/json_rows.h"
+#include "core/spec/text/json_rows.h"
 
 namespace sluice::cli {
 namespace {

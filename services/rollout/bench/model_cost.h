@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/spec/model_config.h"
+#include "core/spec/config/model_config.h"
 
 namespace sluice::bench {
 

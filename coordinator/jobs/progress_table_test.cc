@@ -1,0 +1,68 @@
+#include "coordinator/jobs/progress_table.h"
+
+#include "gtest/gtest.h"
+
+namespace sluice {
+namespace {
+
+SampleRef Sample(Draw draw, uint32_t index) { return {{false, draw}, index}; }
+Trajectory Report(Draw draw, uint32_t index, size_t tokens) {
+  Trajectory out;
+  out.key = {draw, index};
+  out.tokens.resize(tokens);
+  return out;
+}
+
+TEST(ProgressTable, KeepsTheLongestReportOfEachSample) {
+  ProgressTable table;
+  EXPECT_EQ(table.Find(Sample(1, 0)), nullptr);
+  table.Keep(Sample(1, 0), Report(1, 0, 64));
+  table.Keep(Sample(1, 0), Report(1, 0, 128));
+  table.Keep(Sample(1, 0), Report(1, 0, 64));  // late
+  ASSERT_NE(table.Find(Sample(1, 0)), nullptr);
+  EXPECT_EQ(table.Find(Sample(1, 0))->tokens.size(), 128u);
+  EXPECT_EQ(table.Find(Sample(1, 1)), nullptr);
+}
+
+TEST(ProgressTable, HandsOutEachReportToBeSavedOnce) {
+  ProgressTable table;
+  EXPECT_FALSE(table.HasUnsaved());
+  table.Keep(Sample(1, 0), Report(1, 0, 64));
+  table.Keep(Sample(1, 0), Report(1, 0, 128));
+  table.Keep({{true, 3}, 0}, Report(3, 0, 64));  // of an evaluation
+  table.Restore(Sample(2, 0), Report(2, 0, 64));
+  const std::vector<Trajectory> unsaved = table.TakeUnsaved();
+  ASSERT_EQ(unsaved.size(), 1u);
+  EXPECT_EQ(unsaved[0].tokens.size(), 128u);
+  EXPECT_FALSE(table.HasUnsaved());
+  EXPECT_NE(table.Find({{true, 3}, 0}), nullptr);
+  EXPECT_NE(table.Find(Sample(2, 0)), nullptr);
+}
+
+TEST(ProgressTable, ForgetsSamplesAndGroups) {
+  ProgressTable table;
+  for (uint32_t index : {0, 1, 2}) table.Keep(Sample(1, index), Report(1, index, 10));
+  table.Keep(Sample(2, 0), Report(2, 0, 10));
+  EXPECT_EQ(table.Forget(Sample(1, 1)), 10);
+  EXPECT_EQ(table.Forget(Sample(1, 1)), 0);
+  EXPECT_EQ(table.ForgetGroup({false, 1}), 20);
+  EXPECT_EQ(table.TakeUnsaved().size(), 1u);
+  EXPECT_EQ(table.ForgetGroup({false, 2}), 10);
+  EXPECT_EQ(table.bytes(), 0);
+}
+
+TEST(ProgressTable, StaysWithinItsBytes) {
+  ProgressTable table(10000);
+  for (Draw draw = 0; draw < 100; ++draw) table.Keep(Sample(draw, 0), Report(draw, 0, 100));
+  EXPECT_LE(table.bytes(), 10000);
+  EXPECT_NE(table.Find(Sample(0, 0)), nullptr);
+  EXPECT_EQ(table.Find(Sample(99, 0)), nullptr);
+  table.Keep(Sample(0, 0), Report(0, 0, 5000));
+  EXPECT_EQ(table.Find(Sample(0, 0))->tokens.size(), 100u) << "the report before stays";
+  table.Forget(Sample(1, 0));
+  table.Keep(Sample(99, 0), Report(99, 0, 100));
+  EXPECT_NE(table.Find(Sample(99, 0)), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,274 @@
+#include "coordinator/prompts/prompt_source.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/base/file.h"
+#include "core/base/hash.h"
+#include "core/base/random.h"
+#include "core/base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace sluice {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
+constexpr size_t kMaxRows = 50'000'000;
+
+// Fields of which a row needs at least one.
+using OneOf = std::vector<std::string>;
+
+// What the rows must have for the reward to be judged.
+std::vector<OneOf> FieldsOf(const RewardSpec& reward) {
+  std::vector<OneOf> fields;
+  for (const RewardComponentSpec& component : reward.components) {
+    if (std::holds_alternative<MathScorerSpec>(component.scorer)) fields.push_back({"answer"});
+    if (std::holds_alternative<ExpressionScorerSpec>(component.scorer)) {
+      fields.push_back({"numbers"});
+      fields.push_back({"target"});
+    }
+    if (const auto* code = std::get_if<CodeScorerSpec>(&component.scorer)) {
+      fields.push_back({"tests", "test", "test_list", "input_output", "inputs"});
+      if (code->comparison == CodeComparison::kChecker) fields.push_back({"checker"});
+    }
+  }
+  return fields;
+}
+
+// Whether a program that is judged begins with the row's prompt as it is written, which the rendered chat is
+// not.
+bool ContinuesPrompt(const RewardSpec& reward) {
+  return std::any_of(reward.components.begin(), reward.components.end(), [](const auto& component) {
+    const auto* code = std::get_if<CodeScorerSpec>(&component.scorer);
+    return code != nullptr && code->tests == CodeTests::kHumanEval;
+  });
+}
+
+// One row of a file, for errors that say where.
+struct Row {
+  const std::string& file;
+  size_t line;
+  json object;
+  absl::Status Error(absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(file, ":", line, ": ", what));
+  }
+};
+
+std::string TextOf(const json& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+absl::Status CheckField(const Row& row, const OneOf& names) {
+  for (const std::string& name : names) {
+    if (!row.object.contains(name)) continue;
+    const json& value = row.object[name];
+    const bool blank = value.is_null() || (value.is_string() &&
+                                           value.get_ref<const std::string&>().find_first_not_of(" \t\r\n") ==
+                                               std::string::npos);
+    return blank ? row.Error(absl::StrCat("the reward needs \"", name, "\", which is empty"))
+                 : absl::OkStatus();
+  }
+  return row.Error(absl::StrCat("the reward needs the field \"", absl::StrJoin(names, "\" or \""), "\""));
+}
+
+// Calls on_row for each line that is not blank; hashes the bytes.
+template <typename F>
+absl::Status ForEachRow(const std::string& file, absl::string_view field, Sha256& hash, F on_row) {
+  absl::StatusOr<std::string> text = ReadFile(file, kMaxFileBytes);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": ", text.status().message()));
+  }
+  hash.Update(text->data(), text->size());
+  size_t number = 0, rows = 0;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == absl::string_view::npos) continue;
+    Row row{file, number, json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false)};
+    if (row.object.is_discarded()) return row.Error("not valid JSON");
+    if (!row.object.is_object()) return row.Error("a row must be a JSON object");
+    if (++rows > kMaxRows) return row.Error(absl::StrCat("more than ", kMaxRows, " rows"));
+    SLUICE_RETURN_IF_ERROR(on_row(row));
+  }
+  if (rows == 0) return absl::InvalidArgumentError(absl::StrCat(field, ": ", file, " has no rows"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ChatText(const Row& row, const PromptEncoder& encoder) {
+  std::vector<PromptMessage> messages;
+  if (row.object.contains("messages")) {
+    const json& list = row.object["messages"];
+    if (!list.is_array() || list.empty()) return row.Error("\"messages\" must be a list that is not empty");
+    for (const json& message : list) {
+      const bool good = message.is_object() && message.contains("role") && message["role"].is_string() &&
+                        message.contains("content") && message["content"].is_string();
+      if (!good) return row.Error("each of \"messages\" needs the texts \"role\" and \"content\"");
+      messages.push_back({message["role"].get<std::string>(), message["content"].get<std::string>()});
+    }
+  } else {
+    messages.push_back({"user", row.object["prompt"].get<std::string>()});
+  }
+  auto text = encoder.RenderChat(messages);
+  if (!text.ok()) return row.Error(absl::StrCat("chat template: ", text.status().message()));
+  return text;
+}
+
+class PromptFileReader {
+ public:
+  PromptFileReader(const JobSpec& spec, const PromptEncoder& encoder)
+      : spec_(spec),
+        encoder_(encoder),
+        required_(FieldsOf(spec.reward)),
+        continues_prompt_(ContinuesPrompt(spec.reward)) {}
+
+  absl::Status Read(const std::string& file, absl::string_view field, size_t limit, Sha256& hash,
+                    std::vector<Prompt>& out) {
+    std::set<std::string> uids;
+    return ForEachRow(file, field, hash, [&](const Row& row) -> absl::Status {
+      SLUICE_ASSIGN_OR_RETURN(Prompt prompt, ReadRow(row));
+      if (!uids.insert(prompt.uid).second)
+        return row.Error(absl::StrCat("id \"", prompt.uid, "\" is used twice"));
+      if (limit == 0 || out.size() < limit) out.push_back(std::move(prompt));
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<std::vector<int32_t>> Tokens(const Row& row, const std::string& text) const {
+    auto tokens = encoder_.Encode(text);
+    if (!tokens.ok()) return row.Error(absl::StrCat("tokenizer: ", tokens.status().message()));
+    if (tokens->empty()) return row.Error("the prompt has no tokens");
+    return tokens;
+  }
+
+  absl::StatusOr<Prompt> ReadRow(const Row& row) const {
+    const bool chat = spec_.prompts.prompt_template == PromptTemplate::kChat;
+    const bool has_text = row.object.contains("prompt") && row.object["prompt"].is_string();
+    const bool has_messages = chat && row.object.contains("messages");
+    if (!has_text && !has_messages) {
+      return row.Error(chat ? "needs \"messages\", or \"prompt\" as a text" : "needs \"prompt\" as a text");
+    }
+    Prompt prompt;
+    if (chat) {
+      SLUICE_ASSIGN_OR_RETURN(prompt.text, ChatText(row, encoder_));
+    } else {
+      prompt.text = row.object["prompt"].get<std::string>();
+    }
+    SLUICE_ASSIGN_OR_RETURN(prompt.tokens, Tokens(row, prompt.text));
+    const int64_t size = static_cast<int64_t>(prompt.tokens.size());
+    if (size > spec_.prompts.max_tokens) {
+      return row.Error(
+          absl::StrCat("the prompt has ", size, " tokens, prompts.max_tokens is ", spec_.prompts.max_tokens));
+    }
+    const int64_t room = encoder_.max_positions() - spec_.sampling.params.max_new_tokens;
+    if (size > room) {
+      return row.Error(absl::StrCat("the prompt has ", size, " tokens; the model's context of ",
+                                    encoder_.max_positions(), " less sampling.max_new_tokens leaves ",
+                                    std::max<int64_t>(room, 0)));
+    }
+    for (const auto& [name, value] : row.object.items()) {
+      if (name == "id" || name == "prompt" || name == "messages") continue;
+      prompt.fields[name] = TextOf(value);
+    }
+    if (chat && has_text && continues_prompt_)
+      prompt.fields["prompt"] = row.object["prompt"].get<std::string>();
+    for (const OneOf& names : required_) SLUICE_RETURN_IF_ERROR(CheckField(row, names));
+    prompt.uid = row.object.contains("id") ? TextOf(row.object["id"]) : absl::StrCat("line-", row.line);
+    return prompt;
+  }
+
+ private:
+  const JobSpec& spec_;
+  const PromptEncoder& encoder_;
+  const std::vector<OneOf> required_;
+  const bool continues_prompt_;
+};
+
+absl::StatusOr<SupervisedExample> ReadExample(const Row& row, const JobSpec& spec,
+                                              const PromptEncoder& encoder) {
+  for (const char* name : {"prompt", "completion"}) {
+    if (!row.object.contains(name) || !row.object[name].is_string()) {
+      return row.Error(absl::StrCat("needs \"", name, "\" as a text"));
+    }
+  }
+  std::string text = row.object["prompt"].get<std::string>();
+  if (spec.prompts.prompt_template == PromptTemplate::kChat) {
+    SLUICE_ASSIGN_OR_RETURN(text, ChatText(row, encoder));
+  }
+  auto tokens = encoder.Encode(text);
+  auto completion = encoder.Encode(row.object["completion"].get<std::string>());
+  if (!tokens.ok()) return row.Error(absl::StrCat("tokenizer: ", tokens.status().message()));
+  if (!completion.ok()) return row.Error(absl::StrCat("tokenizer: ", completion.status().message()));
+  if (tokens->empty()) return row.Error("the prompt has no tokens");
+  if (encoder.eos_token() >= 0) completion->push_back(encoder.eos_token());
+  if (completion->empty()) return row.Error("the completion has no tokens");
+  SupervisedExample example;
+  example.prompt_size = static_cast<int32_t>(tokens->size());
+  example.tokens = *std::move(tokens);
+  example.tokens.insert(example.tokens.end(), completion->begin(), completion->end());
+  if (static_cast<int64_t>(example.tokens.size()) > encoder.max_positions()) {
+    return row.Error(absl::StrCat("prompt and completion have ", example.tokens.size(),
+                                  " tokens; the model's context is ", encoder.max_positions()));
+  }
+  return example;
+}
+
+}  // namespace
+
+absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& encoder) {
+  PromptSet set;
+  Sha256 hash;
+  PromptFileReader reader(spec, encoder);
+  SLUICE_RETURN_IF_ERROR(reader.Read(spec.prompts.file, "prompts.file", 0, hash, set.training));
+  if (!spec.evaluation.file.empty()) {
+    SLUICE_RETURN_IF_ERROR(reader.Read(spec.evaluation.file, "evaluation.file",
+                                       static_cast<size_t>(spec.evaluation.max_prompts), hash,
+                                       set.evaluation));
+    if (static_cast<size_t>(spec.evaluation.canary.prompts) > set.evaluation.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("evaluation.canary.prompts: is ", spec.evaluation.canary.prompts, ", ",
+                       spec.evaluation.file, " has ", set.evaluation.size(), " prompts: ask for no more"));
+    }
+  }
+  if (!spec.warm_start.file.empty()) {
+    SLUICE_RETURN_IF_ERROR(
+        ForEachRow(spec.warm_start.file, "warm_start.file", hash, [&](const Row& row) -> absl::Status {
+          SLUICE_ASSIGN_OR_RETURN(SupervisedExample example, ReadExample(row, spec, encoder));
+          set.warm_start.push_back(std::move(example));
+          return absl::OkStatus();
+        }));
+  }
+  set.files_hash = hash.FinishHex();
+  return set;
+}
+
+absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoderFactory& factory) {
+  SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<const PromptEncoder> encoder, factory(spec));
+  return LoadPrompts(spec, *encoder);
+}
+
+size_t ShuffledOrder::At(uint64_t ordinal) {
+  constexpr size_t kPassesKept = 4;
+  const uint64_t pass = ordinal / rows_;
+  std::vector<uint32_t>& order = passes_[pass];
+  if (order.empty()) {
+    order.resize(rows_);
+    std::iota(order.begin(), order.end(), 0u);
+    // Fisher-Yates; the modulo's bias is below 2^-38 for any number of rows allowed.
+    for (size_t i = rows_; i > 1; --i) {
+      std::swap(order[i - 1], order[BitsAt(seed_, domain_, pass * rows_ + (i - 1)) % i]);
+    }
+  }
+  const size_t row = order[ordinal % rows_];
+  while (passes_.size() > kPassesKept)
+    passes_.erase(passes_.begin()->first == pass ? std::prev(passes_.end()) : passes_.begin());
+  return row;
+}
+
+}  // namespace sluice

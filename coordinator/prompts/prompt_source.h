@@ -1,0 +1,44 @@
+// The prompts of a job: its JSON Lines files read, checked and turned into tokens, and the order in which
+// they are handed out. Immutable after loading.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coordinator/prompts/prompt_encoder.h"
+#include "core/rl/job_spec.h"
+#include "core/rl/trainer.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+struct PromptSet {
+  std::vector<Prompt> training, evaluation;
+  std::vector<SupervisedExample> warm_start;
+  std::string files_hash;  // SHA-256 over all files: the same after a restart, or the job cannot go on
+};
+
+// Reads and checks all files of the job. INVALID_ARGUMENT: "FILE:LINE: field: what is wrong".
+absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& encoder);
+// With the job's own encoder.
+absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoderFactory& factory);
+
+// Row number `ordinal` of an endless sequence of passes over `rows` rows; each pass is a permutation of its
+// own, a function of the seed, the domain and the pass.
+class ShuffledOrder {
+ public:
+  ShuffledOrder(uint64_t seed, RandomDomain domain, size_t rows)
+      : seed_(seed), domain_(domain), rows_(rows) {}
+  size_t At(uint64_t ordinal);
+
+ private:
+  const uint64_t seed_;
+  const RandomDomain domain_;
+  const size_t rows_;
+  std::map<uint64_t, std::vector<uint32_t>> passes_;  // of the last few passes asked for
+};
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+// The figures of a batch and of an evaluation, computed from their groups. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coordinator/records/job_view.h"
+#include "core/rl/types.h"
+
+namespace sluice {
+
+// What one group adds to its step's record.
+struct GroupSummary {
+  std::vector<double> rewards;                                   // of samples with one
+  std::map<std::string, std::pair<double, int64_t>> components;  // name -> sum, count; of those samples
+  int64_t completions = 0, tokens = 0;                           // of all samples
+  PolicyVersion oldest = kNoPolicyVersion;                       // span version
+  bool tied = false;
+};
+GroupSummary SummariseGroup(const Group& group);
+
+// Versions between the oldest that the group was sampled at and the one before its step; 0 without samples.
+int64_t StalenessOf(const GroupSummary& group, PolicyVersion version_before);
+
+// reward, reward_std, reward_<component>, completion_tokens, staleness_max, staleness_mean, group_ties;
+// staleness is counted from `version_before`, the version before the step. group_ties is the share among the
+// groups and `filtered` more, which were complete and dropped because they tie.
+std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
+                                             PolicyVersion version_before, int64_t filtered = 0);
+
+// The result does not depend on the order of the groups.
+class EvaluationSummary {
+ public:
+  void Add(const Group& group);
+  EvaluationView Finish(PolicyVersion version) const;
+
+ private:
+  int64_t completions_ = 0, tokens_ = 0, rewarded_ = 0, correct_ = 0;
+  std::map<Draw, double> rewards_;                            // sums of the groups
+  std::map<std::string, std::pair<int64_t, int64_t>> kinds_;  // kind -> correct, samples with a reward
+};
+
+}  // namespace sluice

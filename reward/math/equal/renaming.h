@@ -1,0 +1,19 @@
+// Names that stand for any value, so that an answer may call them otherwise. Pure and thread-safe.
+#pragma once
+
+#include <vector>
+
+#include "reward/math/parse/expression.h"
+
+namespace sluice::math {
+
+// The prediction with such names as the gold has them, in each way that may be meant; nothing where there are
+// none, or they are alike:
+// - the argument of a function or index of a sequence: "f(t) = t^2" for "f(x) = x^2", "a_k = 2k" for "a_n =
+// 2n"
+// - the constant of integration, added: "x^2 + c" and "x^2 + C_1" for "x^2 + C"
+// - the constants of a family of solutions: "A e^x + B" for "C_1 e^x + C_2"
+// - the parameter of integers beside pi: "n \pi" for "k \pi"
+std::vector<Expression> RenamedLike(const Expression& gold, const Expression& prediction);
+
+}  // namespace sluice::math

@@ -1,0 +1,27 @@
+// Whether what follows an answer leaves it standing. Linear. Pure and thread-safe.
+#pragma once
+
+#include "absl/strings/string_view.h"
+#include "reward/math/extract/conclusion.h"
+
+namespace sluice::math {
+
+// Whether what follows an answer in its sentence denies it: " is wrong", " would be incorrect".
+bool DeniesAnswer(absl::string_view behind);
+
+// What `behind` an answer says of it. A sentence may name it by its value.
+enum class Standing {
+  kHolds,
+  kHasAlternative,
+  kReplaced,
+  kWithdrawn
+};  // kReplaced: perhaps, by what is said later
+struct Aftermath {
+  Standing standing = Standing::kHolds;
+  Conclusion other;           // the alternative
+  size_t restated_at = 0;     // kReplaced, kWithdrawn: where in `behind` a correction begins
+  bool states_value = false;  // kReplaced: the sentence that begins there has a value
+};
+Aftermath AftermathOf(absl::string_view behind, Asked asked, absl::string_view answer);
+
+}  // namespace sluice::math

@@ -1,0 +1,26 @@
+// Sentences that have values and claim none of them as a result. Pure and thread-safe.
+#pragma once
+
+#include "reward/math/extract/stance.h"
+
+namespace sluice::math {
+
+// Work to be done, with no outcome: "We need to subtract 9.", "Step 3: Simplify by 9.", "we start from 9".
+bool Plans(TextPieces sentence);
+
+// What somebody else says: "My friend says 9.", "According to the key it is 9."
+bool IsAttributed(TextPieces sentence);
+
+// What the answer does but be something: "The answer depends on 9.", "The answer ends in 9."
+bool DescribesAnswer(TextPieces sentence);
+
+// None of the above, nor a question or supposition, concludes anything.
+bool ClaimsNothing(TextPieces sentence);
+
+// A sentence that the text breaks off: "Each box", "We divide 9 by".
+bool IsBrokenOff(TextPieces last_sentence);
+
+// The value in front of `rest` is the subject of a remark: " is odd", " was also close".
+bool IsRemarkedOn(TextPieces rest);
+
+}  // namespace sluice::math

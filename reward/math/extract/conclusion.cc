@@ -1,0 +1,249 @@
+#include "reward/math/extract/conclusion.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "reward/math/extract/claim.h"
+#include "reward/math/extract/claimless.h"
+#include "reward/math/extract/stance.h"
+#include "reward/math/text/number_lexer.h"
+#include "reward/math/text/units.h"
+
+namespace sluice::math {
+namespace {
+
+using absl::string_view;
+
+constexpr size_t kMaxDenied = 120;  // bytes of a sentence that are looked at for a denial
+
+// The one claim that a sentence concludes with; null where there is none.
+const Claim* Best(const std::vector<Claim>& claims) {
+  const Claim *best = nullptr, *any = nullptr, *bold = nullptr;
+  int bolds = 0;
+  bool digits = std::any_of(claims.begin(), claims.end(), [](const Claim& c) { return !c.in_words; });
+  auto chosen =
+      std::find_if(claims.begin(), claims.end(), [](const Claim& c) { return c.asserted && !c.denied; });
+  if (chosen != claims.end()) return &*chosen;
+  for (const Claim& claim : claims) {
+    if (claim.denied || (claim.in_words && digits)) continue;
+    any = &claim;
+    if (claim.main) best = &claim;
+    if (claim.bold) {
+      bold = &claim;
+      ++bolds;
+    }
+  }
+  if (bolds == 1) return bold;
+  return best != nullptr ? best : any;
+}
+
+// Whether text that ends without a stop ends behind a number, "We have 8 boxes with 3": it says nothing yet.
+// "8 left after eating 3" has said it.
+bool IsCutOff(TextPieces sentence, const std::vector<Claim>& claims, const Claim& best) {
+  if (best.first == 0 || best.denied || claims.size() < 2 || OpensConclusion(sentence)) return false;
+  return &best != &claims.back() && claims.back().last + 1 == sentence.size() && !claims.back().denied &&
+         sentence.back().kind == PieceKind::kValue;
+}
+
+// The number of the members of `list`: the 6 of "6 such integers: 1, 2, 3, 4, 6, 12". Null where there is
+// none.
+const Claim* CountOf(TextPieces sentence, const std::vector<Claim>& claims, const Claim& list) {
+  if (!list.counted || list.members < 2 || &list == &claims.front()) return nullptr;
+  const Claim& count = *(&list - 1);
+  string_view text = sentence[count.first].text;
+  size_t number = 0;
+  bool counts =
+      !count.denied && !count.whole_span && absl::SimpleAtoi(text, &number) && number == list.members;
+  return counts ? &count : nullptr;
+}
+
+bool IsUnitInWords(string_view word) {
+  return word.size() > 2 && !(FindUnit(word).empty() && FindPrefixedUnit(word).empty());
+}
+
+// The known unit, or the half of the day, that stands behind a number: " minutes", " m/s", " p.m.".
+string_view UnitBehind(string_view rest) {
+  size_t i = 0;
+  while (i < rest.size() && rest[i] == ' ') ++i;
+  const size_t begin = i;
+  while (i < rest.size() && (absl::ascii_isalpha(rest[i]) || rest[i] == '/')) ++i;
+  const string_view word = rest.substr(begin, i - begin);
+  if (word.size() == 1 && (word == "a" || word == "p" || word == "A" || word == "P")) {
+    const string_view half = rest.substr(begin, 4);
+    return absl::EqualsIgnoreCase(half.substr(1), ".m.") ? rest.substr(0, begin + 4) : string_view();
+  }
+  const size_t slash = word.find('/');
+  const bool unit =
+      slash == string_view::npos
+          ? word == "am" || word == "pm" || word == "AM" || word == "PM" || IsUnitInWords(word)
+          : !FindUnit(word.substr(0, slash)).empty() && !FindUnit(word.substr(slash + 1)).empty();
+  return unit ? rest.substr(0, i) : string_view();
+}
+
+Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
+  Conclusion out;
+  const TextPiece& piece = pieces[claim.first];
+  out.text = std::string(claim.whole_span ? text.substr(claim.begin, claim.end - claim.begin) : piece.text);
+  if (claim.negative) out.text = absl::StrCat("-", out.text);
+  bool bare = !claim.whole_span;
+  if (bare && !piece.formula && !out.text.empty() && absl::ascii_isdigit(out.text.back())) {
+    absl::StrAppend(&out.text, UnitBehind(text.substr(claim.end)));
+  }
+  out.offset = bare ? static_cast<size_t>(piece.text.data() - text.data()) : claim.begin;
+  out.end = claim.end;
+  out.formula = bare && piece.formula;
+  out.approximate = claim.approximate;
+  out.alternatives = claim.alternatives;
+  return out;
+}
+
+bool IsTruth(string_view word) {
+  return word == "yes" || word == "no" || word == "true" || word == "false" || word == "correct" ||
+         word == "incorrect";
+}
+
+bool AnyDenies(TextPieces pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [](const TextPiece& p) {
+    return p.kind == PieceKind::kWord && TurnOf(p.word) == Turn::kDenies;
+  });
+}
+
+// A word that ends a sentence before another that begins one; the last sentence before the first.
+std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces>& sentences) {
+  for (size_t k = 0; k < 2 && !sentences.empty(); ++k) {
+    TextPieces sentence = k == 0 ? sentences.back() : sentences.front();
+    if (ClaimsNothing(sentence)) continue;
+    size_t first = 0, last = sentence.size();
+    while (first < sentence.size() && !IsWord(sentence, first)) ++first;
+    while (last > 0 && !IsWord(sentence, last - 1)) --last;
+    if (last == 0) continue;
+    bool begins = (sentence[first].word == "yes" || sentence[first].word == "no") &&
+                  (first + 1 == sentence.size() || sentence[first + 1].kind != PieceKind::kWord);
+    bool ends = IsTruth(sentence[last - 1].word);
+    if (begins && ends && last - 1 != first && sentence[last - 1].word != sentence[first].word) ends = false;
+    if (!begins && !ends) continue;
+    if (!begins && AnyDenies(sentence)) return std::nullopt;
+    const TextPiece& piece = sentence[begins ? first : last - 1];
+    bool both = std::any_of(sentence.begin(), sentence.end(), [&](const TextPiece& p) {
+      return (p.word == "or" || p.word == "and") && sentence.size() <= 5 &&
+             IsTruth(sentence[last - 1].word) && last - 1 != first;
+    });
+    return both ? Spanned(text, sentence.front().begin, sentence[last - 1].end)
+                : Spanned(text, piece.begin, piece.end);
+  }
+  return std::nullopt;
+}
+
+// What stands behind the verb, up to a remark; without a verb the last word.
+std::optional<Conclusion> Complement(string_view text, TextPieces sentence) {
+  size_t begin = 0, end = sentence.size();
+  for (size_t i = 0; i < sentence.size(); ++i) {
+    if (sentence[i].kind != PieceKind::kWord) {
+      if (begin == 0) continue;
+      end = i;
+      break;
+    }
+    string_view word = sentence[i].word;
+    bool adjunct =
+        word == "in" || word == "at" || word == "by" || word == "after" || word == "before" || word == "from";
+    if (begin > 0 && i > begin && (adjunct || TurnOf(word) == Turn::kClause)) {
+      end = i;
+      break;
+    }
+    static constexpr string_view kBefore[] = {"is", "are",    "be",     "has",  "have",    "was",    "were",
+                                              "on", "facing", "that's", "it's", "chooses", "becomes"};
+    if (std::find(std::begin(kBefore), std::end(kBefore), word) != std::end(kBefore)) begin = i + 1;
+  }
+  if (AnyDenies(sentence)) return std::nullopt;
+  while (end > begin && sentence[end - 1].kind != PieceKind::kWord) --end;
+  if (begin == 0) {
+    if (end == 0) return std::nullopt;
+    begin = end - 1;
+  }
+  while (begin + 1 < end && sentence[begin].kind == PieceKind::kWord &&
+         (absl::EndsWith(sentence[begin].word, "ly") || sentence[begin].word == "on")) {
+    ++begin;
+  }
+  if (begin >= end) return std::nullopt;
+  return Spanned(text, sentence[begin].begin, sentence[end - 1].end);
+}
+
+}  // namespace
+
+std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
+  const std::vector<TextPiece> pieces = PiecesOf(passage, asked);
+  const std::vector<TextPieces> sentences = SentencesOf(pieces);
+  if (!pieces.empty() && pieces.back().kind == PieceKind::kOperator && asked == Asked::kValue) {
+    return std::nullopt;  // cut off
+  }
+  bool unfinished = !sentences.empty() && asked == Asked::kValue &&
+                    (IsBrokenOff(sentences.back()) || Plans(sentences.back()));
+  if (unfinished) return std::nullopt;
+  std::vector<bool> checks(sentences.size(), false);
+  bool checking = false;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    checking = OpensCheck(sentences[i]) || (checking && !OpensConclusion(sentences[i]));
+    checks[i] = checking;
+  }
+  std::vector<string_view> denied;
+  for (bool with_checks : {false, true}) {
+    for (size_t i = sentences.size(); i-- > 0;) {
+      if (checks[i] != with_checks || ClaimsNothing(sentences[i])) continue;
+      const std::vector<Claim> claims = ClaimsOf(passage, sentences[i], asked);
+      if (const Claim* best = Best(claims)) {
+        const bool last = i + 1 == sentences.size();
+        if (last && asked == Asked::kValue && IsCutOff(sentences[i], claims, *best)) best = &claims.back();
+        if (const Claim* count = CountOf(sentences[i], claims, *best)) {
+          Conclusion told = Told(passage, sentences[i], *count);
+          told.listed = std::string(passage.substr(best->begin, best->end - best->begin));
+          return told;
+        }
+        Conclusion told = Told(passage, sentences[i], *best);
+        if (std::find(denied.begin(), denied.end(), told.text) != denied.end()) return std::nullopt;
+        return told;
+      }
+      for (const Claim& claim : claims) denied.push_back(sentences[i][claim.first].text);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Conclusion> WordsConcluded(string_view passage, Asked asked) {
+  const std::vector<TextPiece> pieces = PiecesOf(passage, asked);
+  const std::vector<TextPieces> sentences = SentencesOf(pieces);
+  if (asked == Asked::kTruth) return TruthOf(passage, sentences);
+  for (size_t i = sentences.size(); i-- > 0;) {
+    if (ClaimsNothing(sentences[i])) continue;
+    if (std::optional<Conclusion> told = Complement(passage, sentences[i])) return told;
+    if (std::any_of(sentences[i].begin(), sentences[i].end(),
+                    [](const TextPiece& p) { return p.kind == PieceKind::kWord; }))
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Conclusion Spanned(string_view text, size_t begin, size_t end) {
+  Conclusion out;
+  out.text = std::string(text.substr(begin, end - begin));
+  out.offset = begin;
+  out.end = end;
+  return out;
+}
+
+bool IsDenied(string_view before) {
+  before = before.substr(before.size() - std::min(before.size(), kMaxDenied));
+  while (!before.empty() && (before.back() == '$' || before.back() == '*' || IsBlank(before.back()))) {
+    before.remove_suffix(1);
+  }
+  const std::vector<TextPiece> pieces = PiecesOf(before, Asked::kValue);
+  if (pieces.empty() || pieces.back().kind == PieceKind::kStop) return false;
+  const TextPieces last = SentencesOf(pieces).back();
+  if (ClaimsNothing(last)) return true;
+  return EndsDenying(before, last);
+}
+
+}  // namespace sluice::math

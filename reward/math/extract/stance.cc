@@ -1,0 +1,394 @@
+#include "reward/math/extract/stance.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+
+namespace sluice::math {
+namespace {
+
+using absl::string_view;
+
+// All sorted.
+constexpr string_view kDenying[] = {"ain't",     "avoid",      "barely",    "cannot",  "discard",
+                                    "discarded", "discarding", "doubt",     "exclude", "excluding",
+                                    "hardly",    "neither",    "never",     "nor",     "not",
+                                    "reject",    "rejected",   "rejecting", "unlike",  "unlikely"};
+constexpr string_view kAdjuncts[] = {"across",  "after",  "against", "among",  "at",      "before", "besides",
+                                     "between", "by",     "despite", "during", "each",    "every",  "except",
+                                     "for",     "from",   "in",      "into",   "of",      "off",    "on",
+                                     "out",     "per",    "than",    "their",  "through", "until",  "upon",
+                                     "using",   "versus", "via",     "with",   "within",  "without"};
+constexpr string_view kClauses[] = {
+    "although", "as",   "assuming", "because", "given",   "if",    "provided", "providing", "since", "though",
+    "unless",   "when", "whenever", "where",   "whereas", "which", "while",    "who",       "whose"};
+constexpr string_view kVerbs[] = {
+    "are",   "be",     "become",  "becomes", "been",     "contain", "contains", "cost",    "costs",
+    "equal", "equals", "earn",    "earns",   "find",     "finds",   "get",      "gets",    "gives",
+    "give",  "had",    "has",     "have",    "hold",     "holds",   "is",       "leaves",  "leaving",
+    "made",  "make",   "makes",   "means",   "need",     "needs",   "obtain",   "obtains", "pay",
+    "pays",  "remain", "remains", "require", "requires", "spend",   "spends",   "take",    "takes",
+    "total", "totals", "was",     "were",    "yield",    "yields"};
+constexpr string_view kResults[] = {"altogether", "but",     "consequently", "hence",  "it's",
+                                    "only",       "so",      "that",         "that's", "then",
+                                    "therefore",  "there's", "thus",         "total",  "totaling"};
+constexpr string_view kLabels[] = {"appendix", "case",   "chapter", "eq",    "equation", "example",
+                                   "exercise", "figure", "formula", "lemma", "method",   "no",
+                                   "option",   "page",   "part",    "phase", "problem",  "question",
+                                   "section",  "step",   "steps",   "stage", "table",    "theorem"};
+constexpr string_view kBadPredicates[] = {
+    "absurd",     "contradict",   "contradicted", "contradicts",  "disqualified", "excluded",
+    "extraneous", "fail",         "failed",       "fails",        "false",        "flawed",
+    "impossible", "inadmissible", "inconsistent", "incorrect",    "invalid",      "mistaken",
+    "nonsense",   "nonsensical",  "rejected",     "unacceptable", "unreasonable", "unsatisfying",
+    "untrue",     "violate",      "violated",     "violates",     "wrong"};
+// "It would be wrong to": nothing is said of "it".
+constexpr string_view kImpersonal[] = {"acceptable", "allowed",   "correct", "false",   "good",
+                                       "impossible", "incorrect", "invalid", "mistake", "nonsense",
+                                       "possible",   "right",     "valid",   "wrong"};
+constexpr string_view kGoodPredicates[] = {
+    "acceptable", "add",        "admissible", "agree", "allowed", "answer",    "appropriate",
+    "consistent", "correct",    "feasible",   "fit",   "fulfill", "good",      "hold",
+    "it",         "make",       "match",      "meet",  "obey",    "pass",      "possible",
+    "quite",      "reasonable", "respect",    "right", "satisfy", "satisfied", "sense",
+    "solution",   "solve",      "true",       "valid", "work"};
+constexpr string_view kAffirmations[] = {
+    "checks",   "confirmed", "confirming", "confirms", "consistent", "correct", "desired",   "equivalent",
+    "expected", "fine",      "good",       "great",    "holds",      "indeed",  "match",     "matches",
+    "ok",       "okay",      "perfect",    "required", "right",      "same",    "satisfied", "satisfies",
+    "stands",   "true",      "verified",   "verifies", "works",      "yes"};
+constexpr string_view kOpeners[] = {"actually", "ah",     "alas",    "apologies", "but",   "correction",
+                                    "edit",     "edited", "erratum", "hmm",       "hmmm",  "hold",
+                                    "however",  "no",     "nope",    "oh",        "oops",  "rather",
+                                    "sorry",    "update", "wait",    "well",      "whoops"};
+constexpr string_view kChecks[] = {"check",        "checking",     "double-check", "explanation",
+                                   "note",         "proof",        "reasoning",    "remark",
+                                   "substituting", "verification", "verify",       "verifying"};
+constexpr string_view kConclusions[] = {"answer", "consequently", "finally", "hence",
+                                        "so",     "therefore",    "thus"};
+
+template <size_t n>
+bool Among(string_view word, const string_view (&words)[n]) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+bool IsNegated(string_view word) { return absl::EndsWith(word, "n't") || word == "not" || word == "cannot"; }
+
+// The next word at or behind `i`; the size where the sentence has none.
+size_t NextWord(TextPieces pieces, size_t i) {
+  while (i < pieces.size() && pieces[i].kind != PieceKind::kWord) ++i;
+  return i;
+}
+
+bool IsAdverb(string_view word) {
+  return absl::EndsWith(word, "ly") || word == "just" || word == "all" || word == "quite" || word == "also" ||
+         word == "too" || word == "then" || word == "seem" || word == "look" || word == "be" ||
+         word == "sound" || word == "feel" || word == "a" || word == "an" || word == "the" || word == "my";
+}
+
+// "to" or "that" behind the adjective: "wrong to include 10", "impossible for 8".
+bool IsImpersonal(TextPieces pieces, size_t i) {
+  if (!Among(pieces[i].word, kImpersonal) || i + 1 >= pieces.size()) return false;
+  string_view next = pieces[i + 1].word;
+  return next == "to" || next == "that" || next == "for";
+}
+
+// Behind what from `i` on says something bad: "is wrong", "isn't right", "can't be the correct answer", "does
+// not work", "fails"; 0 if nothing does. `negated`: the sentence doubts already.
+size_t BehindBadPredicate(TextPieces pieces, size_t i, bool negated = false) {
+  const bool doubted = negated;
+  size_t end = 0;
+  for (int words = 0; words < 7 && i < pieces.size(); ++words, ++i) {
+    if (pieces[i].kind != PieceKind::kWord) {
+      return negated && !doubted && words > 1 && pieces[i].kind == PieceKind::kStop ? i : 0;  // "does not."
+    }
+    string_view word = pieces[i].word;
+    if (Among(word, kBadPredicates) || word == "mistake" || word == "error") {
+      return negated || IsImpersonal(pieces, i) ? 0 : i + 1;
+    }
+    if (negated && Among(word, kGoodPredicates)) return IsImpersonal(pieces, i) ? 0 : i + 1;
+    if (IsNegated(word) || word == "no" || word == "hardly" || word == "never") {
+      if (negated) return 0;
+      negated = true;
+      continue;
+    }
+    if (word == "makes" && i + 2 < pieces.size() && pieces[i + 1].word == "no" &&
+        pieces[i + 2].word == "sense")
+      return i + 3;
+    static constexpr string_view kVerbsHere[] = {
+        "is",  "was",  "are",   "were",  "be", "can", "could",  "must",  "would", "does",   "do",   "did",
+        "has", "have", "seems", "looks", "to", "we",  "sounds", "feels", "value", "number", "will", "should"};
+    if (!Among(word, kVerbsHere) && !IsAdverb(word)) return 0;
+    end = i + 1;
+  }
+  return negated && !doubted && i == pieces.size() ? end : 0;
+}
+
+bool IsBadPredicate(TextPieces pieces, size_t i) { return BehindBadPredicate(pieces, i) > 0; }
+
+}  // namespace
+
+Turn TurnOf(string_view word) {
+  if (Among(word, kDenying) || absl::EndsWith(word, "n't")) return Turn::kDenies;
+  if (Among(word, kResults)) return Turn::kResult;
+  if (Among(word, kVerbs)) return Turn::kVerb;
+  if (Among(word, kClauses)) return Turn::kClause;
+  if (Among(word, kAdjuncts)) return Turn::kAdjunct;
+  return Turn::kNone;
+}
+
+bool SpellsAt(TextPieces pieces, size_t i, string_view phrase) {
+  for (string_view word : absl::StrSplit(phrase, ' ')) {
+    if (i >= pieces.size() || pieces[i].word != word) return false;
+    ++i;
+  }
+  return true;
+}
+
+bool IsLabel(string_view word) { return Among(word, kLabels); }
+
+bool Supposes(string_view word) {
+  return word == "suppose" || word == "assume" || word == "assuming" || word == "if" || word == "supposing" ||
+         word == "imagine" || word == "say";
+}
+
+namespace {
+
+// "Substituting back gives $x = 4$": a result and no check.
+bool GivesNamedValue(TextPieces sentence) {
+  for (size_t i = 0; i + 1 < sentence.size(); ++i) {
+    string_view word = sentence[i].word, text = sentence[i + 1].text;
+    bool gives = word == "gives" || word == "get" || word == "yields" || word == "obtain" || word == "find";
+    size_t equals = text.find('=');
+    if (gives && equals != string_view::npos && equals <= 3 &&
+        absl::ascii_isalpha(static_cast<unsigned char>(text[0])))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool OpensCheck(TextPieces sentence) {
+  size_t i = NextWord(sentence, 0);
+  if (i < sentence.size() && sentence[i].word == "substituting" && GivesNamedValue(sentence)) return false;
+  static constexpr string_view kBefore[] = {"let's", "let", "us",    "me",     "to",   "we",
+                                            "can",   "now", "quick", "double", "wait", "hmm",
+                                            "and",   "a",   "i",     "sanity", "just", "i'll"};
+  for (int words = 0; words < 6 && i < sentence.size(); ++words, ++i) {
+    if (sentence[i].kind != PieceKind::kWord) continue;
+    if (Among(sentence[i].word, kChecks)) return true;
+    if (!Among(sentence[i].word, kBefore)) return false;
+  }
+  return false;
+}
+
+bool OpensConclusion(TextPieces sentence) {
+  size_t i = NextWord(sentence, 0);
+  return i < sentence.size() && Among(sentence[i].word, kConclusions);
+}
+
+bool DeniesBefore(TextPieces rest) {
+  for (size_t i = 0; i < std::min<size_t>(rest.size(), 6); ++i) {
+    if (rest[i].kind != PieceKind::kWord) return false;
+    if (TurnOf(rest[i].word) == Turn::kResult || TurnOf(rest[i].word) == Turn::kClause) return false;
+    if (IsBadPredicate(rest, i)) return true;
+  }
+  return false;
+}
+
+namespace {
+
+// Behind the words at `i` that stand for the answer before: "that", "my answer", "the value above", its own
+// value.
+size_t BehindSubject(TextPieces sentence, size_t i, string_view answer) {
+  if (i >= sentence.size()) return 0;
+  if (sentence[i].kind == PieceKind::kValue) {
+    string_view text = sentence[i].text;
+    size_t equals = text.rfind('=');
+    if (equals != string_view::npos) text = absl::StripAsciiWhitespace(text.substr(equals + 1));
+    return !answer.empty() && text == answer ? i + 1 : 0;
+  }
+  static constexpr string_view kPronouns[] = {"above",     "it",   "it's",   "mine", "my",   "previous",
+                                              "something", "that", "that's", "this", "which"};
+  static constexpr string_view kNouns[] = {"above",    "answer", "calculation", "conclusion", "number",
+                                           "previous", "result", "solution",    "value",      "reasoning",
+                                           "work",     "first",  "initial"};
+  if (sentence[i].kind != PieceKind::kWord) return 0;
+  bool the = sentence[i].word == "the" && i + 1 < sentence.size() &&
+             (sentence[i + 1].word == "answer" || sentence[i + 1].word == "above" ||
+              sentence[i + 1].word == "result" || sentence[i + 1].word == "previous");
+  if (!the && !Among(sentence[i].word, kPronouns) && sentence[i].word != "answer") return 0;
+  ++i;
+  while (i < sentence.size() && sentence[i].kind == PieceKind::kWord && Among(sentence[i].word, kNouns)) ++i;
+  return i;
+}
+
+// Words that a sentence may begin with before it says of what it speaks.
+bool LeadsIn(string_view word) {
+  static constexpr string_view kWords[] = {"again",
+                                           "and",
+                                           "as",
+                                           "because",
+                                           "checking",
+                                           "clearly",
+                                           "closer",
+                                           "do",
+                                           "fact",
+                                           "fear",
+                                           "feel",
+                                           "from",
+                                           "i",
+                                           "i'm",
+                                           "in",
+                                           "inspection",
+                                           "look",
+                                           "looking",
+                                           "my",
+                                           "now",
+                                           "of",
+                                           "on",
+                                           "once",
+                                           "obviously",
+                                           "realize",
+                                           "realized",
+                                           "realise",
+                                           "really",
+                                           "reflection",
+                                           "review",
+                                           "reviewing",
+                                           "rechecking",
+                                           "second",
+                                           "see",
+                                           "so",
+                                           "sure",
+                                           "that",
+                                           "the",
+                                           "then",
+                                           "think",
+                                           "thinking",
+                                           "thought",
+                                           "thoughts",
+                                           "believe",
+                                           "unfortunately",
+                                           "upon",
+                                           "after",
+                                           "is",
+                                           "yet",
+                                           "further",
+                                           "inspecting",
+                                           "double",
+                                           "double-checking",
+                                           "afraid",
+                                           "notice",
+                                           "noticed",
+                                           "seems",
+                                           "suspect",
+                                           "also",
+                                           "work",
+                                           "certain"};
+  return Among(word, kOpeners) || Among(word, kWords);
+}
+
+}  // namespace
+
+size_t Withdraws(TextPieces sentence, string_view answer) {
+  for (string_view phrase : {"scratch that",
+                             "strike that",
+                             "ignore that",
+                             "never mind",
+                             "disregard that",
+                             "made a mistake",
+                             "made an error",
+                             "i was wrong",
+                             "i miscounted",
+                             "i miscalculated",
+                             "i misread",
+                             "take that back",
+                             "take it back",
+                             "take this back",
+                             "i retract",
+                             "i was mistaken",
+                             "i am wrong",
+                             "i'm wrong",
+                             "i erred",
+                             "i messed up",
+                             "forget that",
+                             "disregard this",
+                             "ignore this",
+                             "disregard the above",
+                             "ignore the above",
+                             "made a calculation error",
+                             "made an arithmetic error"}) {
+    for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
+      if (SpellsAt(sentence, i, phrase))
+        return i + static_cast<size_t>(std::count(phrase.begin(), phrase.end(), ' ')) + 1;
+    }
+  }
+  bool leading = true, doubts = false;  // from the beginning of a clause on
+  for (size_t i = 0; i < std::min<size_t>(sentence.size(), 24); ++i) {
+    const TextPiece& piece = sentence[i];
+    if (leading) {
+      if (size_t behind = BehindSubject(sentence, i, answer)) {
+        size_t end = BehindBadPredicate(sentence, behind, doubts);
+        if (end > 0) return end;
+        if (piece.kind == PieceKind::kValue) return 0;
+      }
+    }
+    if (piece.kind == PieceKind::kComma || piece.kind == PieceKind::kBreak) {
+      leading = true;
+      continue;
+    }
+    if (piece.kind != PieceKind::kWord || Supposes(piece.word) || piece.word == "when" ||
+        piece.word == "otherwise" || piece.word == "for" || piece.word == "although" || piece.word == "while")
+      return 0;
+    doubts = doubts || IsNegated(piece.word) || piece.word == "doubt" || absl::EndsWith(piece.word, "n't");
+    bool restarts = piece.word == "but" || piece.word == "however" || piece.word == "so";
+    leading =
+        restarts || (leading && (LeadsIn(piece.word) || IsNegated(piece.word) || piece.word == "doubt"));
+  }
+  return 0;
+}
+
+bool Affirms(TextPieces sentence) {
+  bool negated = false;
+  for (const TextPiece& piece : sentence) {
+    if (piece.kind != PieceKind::kWord) continue;
+    if (IsNegated(piece.word)) negated = true;
+    if (!negated && Among(piece.word, kAffirmations)) return true;
+  }
+  return false;
+}
+
+size_t CorrectionOpening(TextPieces sentence) {
+  size_t i = 0, words = 0;
+  bool strong = false;
+  for (; i < sentence.size(); ++i) {
+    if (sentence[i].kind == PieceKind::kComma || sentence[i].kind == PieceKind::kBreak) continue;
+    string_view word = sentence[i].word;
+    bool second = SpellsAt(sentence, i, "on second thought") || SpellsAt(sentence, i, "i mean") ||
+                  SpellsAt(sentence, i, "let me recompute") || SpellsAt(sentence, i, "let me reconsider") ||
+                  SpellsAt(sentence, i, "let me redo") || SpellsAt(sentence, i, "let me recalculate") ||
+                  SpellsAt(sentence, i, "hold on");
+    if (second) {
+      strong = true;
+      ++words;
+      i += word == "hold" ? 1 : word == "i" ? 1 : 2;
+      continue;
+    }
+    if (!Among(word, kOpeners)) break;
+    // "No other value works" goes on as a sentence.
+    bool alone = i + 1 < sentence.size() &&
+                 (sentence[i + 1].kind != PieceKind::kWord || Among(sentence[i + 1].word, kOpeners));
+    if (word == "no" && !alone) break;
+    strong = strong || (word != "but" && word != "however" && word != "well" && word != "rather" &&
+                        word != "hmm" && word != "oh");
+    ++words;
+  }
+  return strong ? std::max<size_t>(words, 1) : 0;
+}
+
+}  // namespace sluice::math
