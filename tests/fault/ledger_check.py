@@ -21,7 +21,7 @@ import sqlite3
 import struct
 import sys
 
-SCHEMA = 4
+SCHEMA = 5
 COLUMNS = ("in_flight", "trained", "dropped_stale", "dropped_failed", "dropped_filtered", "quarantined", "cancelled",
            "rolled_back")
 VERDICTS = ("passed", "refused", "taken")
@@ -336,6 +336,9 @@ def check(state):
         for row in jobs:
             Job(db, state, row, lines.append).check()
         known = {row["job"] for row in jobs}
+        left = {row["job"] for row in db.execute("SELECT job FROM deleted_jobs WHERE NOT gone")}
+        lines.extend(f"job {name} is deleted and there" for name in sorted(known & left))
+        known |= left
         for table in ("groups", "samples", "ledger", "attempts", "batches", "batch_draws", "progress", "rollbacks",
                       "compacted_draws", "compacted_samples", "quarantine", "replay_steps", "canaries"):
             for r in db.execute(f"SELECT DISTINCT job FROM {table}"):

@@ -3,7 +3,8 @@
 
 Reads BUILD_DIR/targets.txt (written by cmake/SluiceTargets.cmake) and checks that
   1. each first-party #include "a/b.h" names a header of the target itself or of one in its link closure,
-  2. no folder depends on a folder that depends on it,
+  2. no folder depends on a folder that depends on it: by the targets' DEPS, and by what the product's files include,
+     where rooms of one target (coordinator/store, core/spec/text, ...) count as folders of their own,
   3. x.cc includes its own x.h first (so that every header with a source is self-contained),
   4. no two headers or sources of the product define a type of the same name in one namespace (the linker would mix them),
   5. targets that must not know LibTorch have none in their closure, and protobuf stays in services/.
@@ -56,6 +57,27 @@ def types_defined(path):
                 yield f"{namespace}::{defined.group(1)}"
 
 
+def cycles(edges, what):
+    """A line for each edge a -> b from whose end a can be reached again."""
+    for a in sorted(edges):
+        for b in sorted(edges[a]):
+            seen, todo = set(), [b]
+            while todo:
+                for c in edges.get(todo.pop(), ()):
+                    if c not in seen:
+                        seen.add(c)
+                        todo.append(c)
+            if a in seen:
+                yield f"{what}: {a} -> {b} -> ... -> {a}"
+
+
+def is_product(target_kind, path):
+    """Neither a test nor what only tests use."""
+    name = os.path.basename(path)
+    return target_kind != "test" and not name.startswith(("testing_", "tiny_model")) and "test" not in name and \
+        not path.startswith("tests/")
+
+
 def main():
     source, build = sys.argv[1:3]
     targets = read_targets(build)
@@ -64,7 +86,7 @@ def main():
         for f in t["files"]:
             if f.endswith(".h"):
                 owner.setdefault(os.path.normpath(os.path.join(t["folder"], f)), set()).add(name)
-    uses_torch, type_owner = set(), {}
+    uses_torch, type_owner, included = set(), {}, {}
     for name, t in targets.items():
         reachable = closure(targets, name) | {name}
         for f in t["files"]:
@@ -73,6 +95,8 @@ def main():
             if not os.path.exists(path):
                 continue
             found = includes(path)
+            if is_product(t["kind"], relative):
+                included[relative] = [include[1:-1] for include in found if include[1:-1] in owner]
             for defined in types_defined(path) if t["kind"] != "test" else ():
                 other = type_owner.setdefault(defined, relative)
                 if other != relative:
@@ -96,22 +120,20 @@ def main():
             errors.append(f"target {name} is missing")
         for t in sorted((closure(targets, name) | {name}) & uses_torch):
             errors.append(f"{name} must not know LibTorch but reaches {t}")
-    edges = {}
+    edges, rooms = {}, {}
     for name, t in targets.items():
         if t["kind"] != "test":
             for dep in t["deps"]:
                 if dep in targets and targets[dep]["folder"] != t["folder"]:
                     edges.setdefault(t["folder"], set()).add(targets[dep]["folder"])
-    for a in sorted(edges):
-        for b in sorted(edges[a]):
-            seen, todo = set(), [b]
-            while todo:
-                for c in edges.get(todo.pop(), ()):
-                    if c not in seen:
-                        seen.add(c)
-                        todo.append(c)
-            if a in seen:
-                errors.append(f"folder cycle: {a} -> {b} -> ... -> {a}")
+    for relative, headers in included.items():
+        for header in headers:
+            a, b = os.path.dirname(relative), os.path.dirname(header)
+            if a != b:
+                rooms.setdefault(a, {}).setdefault(b, f"{relative} includes {header}")
+    errors += cycles(edges, "folder cycle by DEPS")
+    errors += [f"{line} ({rooms[line.split(': ')[1].split(' -> ')[0]][line.split(' -> ')[1]]})"
+               for line in cycles(rooms, "folder cycle by includes")]
     for e in errors:
         print(e)
     print(f"{len(targets)} targets, {len(owner)} headers, {len(errors)} errors")

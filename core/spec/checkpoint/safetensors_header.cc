@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMaxRank = 8;
+constexpr size_t kMaxTensorRank = 8;
 constexpr size_t kMaxNameBytes = 1024;
 
 absl::StatusOr<std::vector<int64_t>> ReadNumbers(const nlohmann::json& object, const char* field,
@@ -48,7 +48,7 @@ absl::StatusOr<SafetensorsEntry> ReadEntry(const std::string& name, const nlohma
   const auto dtype = object.find("dtype");
   if (dtype == object.end() || !dtype->is_string()) return absl::InvalidArgumentError("dtype is missing");
   SLUICE_ASSIGN_OR_RETURN(entry.dtype, DTypeFromSafetensors(dtype->get_ref<const std::string&>()));
-  SLUICE_ASSIGN_OR_RETURN(entry.shape, ReadNumbers(object, "shape", kMaxRank));
+  SLUICE_ASSIGN_OR_RETURN(entry.shape, ReadNumbers(object, "shape", kMaxTensorRank));
   SLUICE_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, ReadNumbers(object, "data_offsets", 2));
   if (offsets.size() != 2) return absl::InvalidArgumentError("data_offsets are not two numbers");
   entry.begin = offsets[0];

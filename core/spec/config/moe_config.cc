@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kMaxExperts = 4096, kMaxExpertsOfModel = 1 << 18, kMaxIntermediate = 1 << 20;
+constexpr int64_t kMaxExperts = 4096, kMaxExpertsOfModel = 1 << 18, kMaxExpertIntermediate = 1 << 20;
 
 // Which layers are mixtures: mlp_layer_types, else those from first_k_dense_replace on. moe_layer_freq is not
 // looked at, as in transformers (all released models say 1).
@@ -91,7 +91,7 @@ void ReadMoeConfig(JsonFields& in, const MoeFamily& family, int64_t layers, MoeC
   moe.experts = static_cast<int32_t>(experts);
   moe.experts_per_token = static_cast<int32_t>(in.Int("num_experts_per_tok", 1, experts));
   moe.shared_experts = static_cast<int32_t>(in.IntOr("n_shared_experts", 0, 0, 64));
-  moe.intermediate = in.Int("moe_intermediate_size", 1, kMaxIntermediate);
+  moe.intermediate = in.Int("moe_intermediate_size", 1, kMaxExpertIntermediate);
   const bool softmax = family.score == RouterScore::kSoftmax;
   const bool grouped = ReadMethod(in, softmax);
   ReadScore(in, softmax, moe);

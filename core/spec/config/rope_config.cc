@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kMaxPositions = 1 << 28;
+constexpr int64_t kMaxRopePositions = 1 << 28;
 constexpr double kMaxFactor = 1e6;
 
 double Mscale(double factor, double mscale) {
@@ -29,7 +29,8 @@ const nlohmann::json* FindRope(JsonFields& config, const char*& name) {
 
 void ReadYarn(JsonFields& in, int64_t max_positions, RopeConfig& out) {
   out.kind = RopeKind::kYarn;
-  out.original_max_positions = in.IntOr("original_max_position_embeddings", max_positions, 1, kMaxPositions);
+  out.original_max_positions =
+      in.IntOr("original_max_position_embeddings", max_positions, 1, kMaxRopePositions);
   const double ratio = static_cast<double>(max_positions) / static_cast<double>(out.original_max_positions);
   out.factor = in.NumberOr("factor", ratio, 1e-3, kMaxFactor);
   out.beta_fast = in.NumberOr("beta_fast", 32, 0, 1e6);
@@ -43,7 +44,8 @@ void ReadYarn(JsonFields& in, int64_t max_positions, RopeConfig& out) {
 
 void ReadLlama3(JsonFields& in, int64_t max_positions, RopeConfig& out) {
   out.kind = RopeKind::kLlama3;
-  out.original_max_positions = in.IntOr("original_max_position_embeddings", max_positions, 1, kMaxPositions);
+  out.original_max_positions =
+      in.IntOr("original_max_position_embeddings", max_positions, 1, kMaxRopePositions);
   out.factor = in.Number("factor", 1e-3, kMaxFactor);
   out.low_frequency_factor = in.Number("low_freq_factor", 1e-6, 1e6);
   out.high_frequency_factor = in.Number("high_freq_factor", 1e-6, 1e6);

@@ -9,9 +9,7 @@
 namespace sluice::chat {
 namespace {
 
-constexpr int kMaxDepth = 400;
-
-absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
+constexpr int kMaxExpressionDepth = 400;
 
 absl::Status UndefinedError(const Value& value) {
   return Bad(absl::StrCat("'", value.As<Undefined>()->name, "' is undefined"));
@@ -54,7 +52,7 @@ absl::StatusOr<Value> Arithmetic(const std::string& op, const Value& a, const Va
 
 absl::StatusOr<Value> Evaluator::Eval(const Expr& expr) {
   SLUICE_RETURN_IF_ERROR(budget_.Charge(0));
-  if (depth_ >= kMaxDepth) return absl::ResourceExhaustedError("an expression nested too deeply");
+  if (depth_ >= kMaxExpressionDepth) return absl::ResourceExhaustedError("an expression nested too deeply");
   ++depth_;
   absl::StatusOr<Value> value = EvalKind(expr);
   --depth_;

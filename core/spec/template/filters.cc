@@ -18,8 +18,6 @@
 namespace sluice::chat {
 namespace {
 
-absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 absl::StatusOr<Value> Length(const Value& value) {
   if (value.undefined()) return Value::Int(0);
   if (value.string() != nullptr) return Value::Int(CountCharacters(*value.string()));

@@ -15,8 +15,6 @@
 namespace sluice::chat {
 namespace {
 
-absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 // The member "a.b.0" of a value; an empty name: the value itself.
 Value Member(Value value, const std::string& path) {
   if (path.empty()) return value;

@@ -10,7 +10,7 @@
 namespace sluice::chat {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxNesting = 100;
 constexpr size_t kMaxTokens = 200'000;
 
 using ParsedExpr = absl::StatusOr<ExprPtr>;
@@ -75,7 +75,7 @@ class Parser {
 
   // Statements up to a block that begins with one of `ends`, which stays to be read.
   absl::StatusOr<Block> ParseBlock(const std::vector<absl::string_view>& ends) {
-    if (depth_ > kMaxDepth) return Error("nested too deeply");
+    if (depth_ > kMaxNesting) return Error("nested too deeply");
     Level level(depth_);
     Block block;
     while (Peek().kind != TokenKind::kEnd) {
@@ -138,7 +138,7 @@ class Parser {
   }
 
   ParsedNode ParseIf(std::unique_ptr<Node> node) {
-    if (depth_ > kMaxDepth) return Error("nested too deeply");
+    if (depth_ > kMaxNesting) return Error("nested too deeply");
     Level level(depth_);
     node->kind = NodeKind::kIf;
     SLUICE_ASSIGN_OR_RETURN(node->expr, ParseTuple());
@@ -249,7 +249,7 @@ class Parser {
   }
 
   ParsedExpr ParseExpr() {
-    if (depth_ > kMaxDepth) return Error("nested too deeply");
+    if (depth_ > kMaxNesting) return Error("nested too deeply");
     Level level(depth_);
     SLUICE_ASSIGN_OR_RETURN(ExprPtr value, ParseOr());
     if (!TakeName("if")) return value;
@@ -286,7 +286,7 @@ class Parser {
 
   ParsedExpr ParseNot() {
     if (!TakeName("not")) return ParseComparison();
-    if (depth_ > kMaxDepth) return Error("nested too deeply");
+    if (depth_ > kMaxNesting) return Error("nested too deeply");
     Level level(depth_);
     auto expr = Make(ExprKind::kUnary, "not");
     SLUICE_ASSIGN_OR_RETURN(ExprPtr operand, ParseNot());
@@ -355,7 +355,7 @@ class Parser {
 
   // A sign binds tighter than a filter: -1|abs is (-1)|abs, as in Jinja.
   ParsedExpr ParseUnary(bool with_filters = true) {
-    if (depth_ > kMaxDepth) return Error("nested too deeply");
+    if (depth_ > kMaxNesting) return Error("nested too deeply");
     Level level(depth_);
     ExprPtr value;
     if (IsOp("-") || IsOp("+")) {

@@ -9,11 +9,7 @@
 #include "core/spec/template/strings.h"
 
 namespace sluice::chat {
-namespace {
-
-absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
-}  // namespace
+namespace {}  // namespace
 
 absl::StatusOr<List> Iterate(const Value& value, Budget& budget) {
   List out;

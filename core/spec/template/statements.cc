@@ -9,7 +9,7 @@
 namespace sluice::chat {
 namespace {
 
-constexpr int kMaxDepth = 400;
+constexpr int kMaxStatementDepth = 400;
 
 absl::Status AtLine(const absl::Status& status, int line) {
   if (absl::StrContains(status.message(), "chat template line ")) return status;
@@ -90,7 +90,8 @@ absl::Status Evaluator::Write(absl::string_view text) {
 }
 
 absl::StatusOr<Evaluator::Flow> Evaluator::Run(const Block& block) {
-  if (depth_ >= kMaxDepth) return absl::ResourceExhaustedError("the template nests or recurses too deeply");
+  if (depth_ >= kMaxStatementDepth)
+    return absl::ResourceExhaustedError("the template nests or recurses too deeply");
   ++depth_;
   for (const auto& node : block) {
     absl::StatusOr<Flow> flow = RunNode(*node);

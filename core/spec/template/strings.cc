@@ -12,8 +12,6 @@
 namespace sluice::chat {
 namespace {
 
-absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 bool IsPythonSpace(int32_t c) { return IsWhitespace(c) || (c >= 0x1C && c <= 0x1F); }
 
 bool IsStripped(int32_t c, const std::vector<std::string>& set, absl::string_view character) {

@@ -11,7 +11,7 @@
 namespace sluice::chat {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxValueDepth = 64;
 
 std::string NumberText(double value) {
   if (std::isnan(value)) return "nan";
@@ -49,7 +49,8 @@ class Writer {
       : json_(json), options_(json == nullptr ? Json() : *json), limit_(limit) {}
 
   absl::Status Write(const Value& value, int depth) {
-    if (depth > kMaxDepth) return absl::ResourceExhaustedError("a value nested too deeply to be written");
+    if (depth > kMaxValueDepth)
+      return absl::ResourceExhaustedError("a value nested too deeply to be written");
     if (out_.size() > limit_) return absl::ResourceExhaustedError("a value too long to be written");
     if (const List* list = value.list()) return WriteList(*list, depth);
     if (const Object* object = value.object()) return WriteObject(*object, depth);
@@ -175,7 +176,7 @@ const char* Value::TypeName() const {
 }
 
 bool Equal(const Value& a, const Value& b, int depth) {
-  if (depth > kMaxDepth) return false;
+  if (depth > kMaxValueDepth) return false;
   if (a.number() && b.number()) return a.AsDouble() == b.AsDouble();
   if (a.string() && b.string()) return *a.string() == *b.string();
   if (a.list() && b.list()) {

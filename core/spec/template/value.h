@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -100,5 +101,8 @@ struct Json {
   bool ascii = false, sorted = false;
 };
 absl::StatusOr<std::string> ToJson(const Value& value, const Json& json, size_t limit);
+
+// What a template asks for that cannot be: INVALID_ARGUMENT, for people.
+inline absl::Status Bad(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
 }  // namespace sluice::chat

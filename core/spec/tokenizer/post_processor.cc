@@ -8,7 +8,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kMaxTemplateTokens = 64;
-constexpr uint64_t kMaxTokens = uint64_t{4} << 20;
+constexpr uint64_t kMaxTokenId = uint64_t{4} << 20;
 
 absl::StatusOr<std::vector<int32_t>> TemplateTokenIds(const nlohmann::json& table, const std::string& name,
                                                       const std::string& where) {
@@ -19,7 +19,7 @@ absl::StatusOr<std::vector<int32_t>> TemplateTokenIds(const nlohmann::json& tabl
   std::vector<int32_t> ids;
   if (listed) {
     for (const nlohmann::json& id : (*entry)["ids"]) {
-      if (id.is_number_unsigned() && id.get<uint64_t>() < kMaxTokens) ids.push_back(id.get<int32_t>());
+      if (id.is_number_unsigned() && id.get<uint64_t>() < kMaxTokenId) ids.push_back(id.get<int32_t>());
     }
   }
   if (listed && ids.size() == (*entry)["ids"].size()) return ids;
@@ -67,7 +67,7 @@ absl::Status ReadTemplate(JsonFields& in, const std::string& where, Surroundings
 void ReadFramingToken(JsonFields& in, const char* name, std::vector<int32_t>& out) {
   const nlohmann::json* pair = in.Find(name);
   const bool valid = pair != nullptr && pair->is_array() && pair->size() == 2 &&
-                     (*pair)[1].is_number_unsigned() && (*pair)[1].get<uint64_t>() < kMaxTokens;
+                     (*pair)[1].is_number_unsigned() && (*pair)[1].get<uint64_t>() < kMaxTokenId;
   if (!valid) return in.Fail(name, "is not [token, id]");
   out.push_back((*pair)[1].get<int32_t>());
 }

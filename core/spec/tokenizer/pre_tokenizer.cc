@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMaxParts = 32;
+constexpr size_t kMaxSplitters = 32;
 constexpr const char* kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
@@ -61,9 +61,10 @@ class MetaspaceSplitter final : public PreTokenizer {
   std::unique_ptr<const PreTokenizer> splitter_;  // null: the pieces stay whole
 };
 
-class Sequence final : public PreTokenizer {
+class SplitterSequence final : public PreTokenizer {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<const PreTokenizer>> parts) : parts_(std::move(parts)) {}
+  explicit SplitterSequence(std::vector<std::unique_ptr<const PreTokenizer>> parts)
+      : parts_(std::move(parts)) {}
   absl::Status Apply(std::vector<Piece>& pieces) const override {
     for (const auto& part : parts_) SLUICE_RETURN_IF_ERROR(part->Apply(pieces));
     return absl::OkStatus();
@@ -108,13 +109,13 @@ Finder FindWords() {
   };
 }
 
-using Parsed = absl::StatusOr<std::unique_ptr<const PreTokenizer>>;
+using ParsedSplitter = absl::StatusOr<std::unique_ptr<const PreTokenizer>>;
 
-Parsed MakeSplitter(Finder finder, SplitBehavior behavior, bool invert = false) {
+ParsedSplitter MakeSplitter(Finder finder, SplitBehavior behavior, bool invert = false) {
   return std::make_unique<PieceSplitter>(std::move(finder), behavior, invert);
 }
 
-Parsed ParseSplit(JsonFields& in, const std::string& where) {
+ParsedSplitter ParseSplit(JsonFields& in, const std::string& where) {
   SLUICE_ASSIGN_OR_RETURN(const SplitBehavior behavior, ParseSplitBehavior(in.String("behavior"), where));
   const bool invert = in.BoolOr("invert", false);
   SLUICE_RETURN_IF_ERROR(in.status());
@@ -122,7 +123,7 @@ Parsed ParseSplit(JsonFields& in, const std::string& where) {
   return MakeSplitter(std::move(pattern.find), behavior, invert);
 }
 
-Parsed ParseByteLevel(JsonFields& in, const std::string& where) {
+ParsedSplitter ParseByteLevel(JsonFields& in, const std::string& where) {
   const bool prefix = in.BoolOr("add_prefix_space", true);
   const bool use_regex = in.BoolOr("use_regex", true);
   SLUICE_RETURN_IF_ERROR(in.status());
@@ -134,7 +135,7 @@ Parsed ParseByteLevel(JsonFields& in, const std::string& where) {
   return std::make_unique<ByteLevel>(prefix, std::move(splitter));
 }
 
-Parsed ParseMetaspaceSplitter(JsonFields& in) {
+ParsedSplitter ParseMetaspaceSplitter(JsonFields& in) {
   SLUICE_ASSIGN_OR_RETURN(Metaspace metaspace, ReadMetaspace(in));
   std::unique_ptr<const PreTokenizer> splitter;
   if (metaspace.split) {
@@ -144,10 +145,10 @@ Parsed ParseMetaspaceSplitter(JsonFields& in) {
   return std::make_unique<MetaspaceSplitter>(std::move(metaspace), std::move(splitter));
 }
 
-Parsed ParseSequence(JsonFields& in, const std::string& where) {
+ParsedSplitter ParseSplitterSequence(JsonFields& in, const std::string& where) {
   const nlohmann::json* list = in.Find("pretokenizers");
-  if (list == nullptr || !list->is_array() || list->size() > kMaxParts) {
-    in.Fail("pretokenizers", absl::StrCat("is not a list of at most ", kMaxParts));
+  if (list == nullptr || !list->is_array() || list->size() > kMaxSplitters) {
+    in.Fail("pretokenizers", absl::StrCat("is not a list of at most ", kMaxSplitters));
     return in.status();
   }
   std::vector<std::unique_ptr<const PreTokenizer>> parts;
@@ -156,31 +157,31 @@ Parsed ParseSequence(JsonFields& in, const std::string& where) {
                             ParsePreTokenizer(&(*list)[i], absl::StrCat(where, ".pretokenizers[", i, "]")));
     parts.push_back(std::move(part));
   }
-  return std::make_unique<Sequence>(std::move(parts));
+  return std::make_unique<SplitterSequence>(std::move(parts));
 }
 
-Parsed ParseCharDelimiter(JsonFields& in) {
+ParsedSplitter ParseCharDelimiter(JsonFields& in) {
   const std::string delimiter = in.String("delimiter");
   if (delimiter.empty()) in.Fail("delimiter", "is empty");
   SLUICE_RETURN_IF_ERROR(in.status());
   return MakeSplitter(FindString(delimiter), SplitBehavior::kRemoved);
 }
 
-Parsed MakeBert() {
+ParsedSplitter MakeBert() {
   std::vector<std::unique_ptr<const PreTokenizer>> parts;
   parts.push_back(std::make_unique<PieceSplitter>(FindCharacters(IsWhitespace), SplitBehavior::kRemoved));
   parts.push_back(std::make_unique<PieceSplitter>(FindCharacters(IsPunctuation), SplitBehavior::kIsolated));
-  return std::make_unique<Sequence>(std::move(parts));
+  return std::make_unique<SplitterSequence>(std::move(parts));
 }
 
 }  // namespace
 
-Parsed ParsePreTokenizer(const nlohmann::json* json, const std::string& where) {
+ParsedSplitter ParsePreTokenizer(const nlohmann::json* json, const std::string& where) {
   if (json == nullptr) return nullptr;
   JsonFields in(*json, where);
   const std::string type = in.String("type");
   SLUICE_RETURN_IF_ERROR(in.status());
-  if (type == "Sequence") return ParseSequence(in, where);
+  if (type == "Sequence") return ParseSplitterSequence(in, where);
   if (type == "Split") return ParseSplit(in, where);
   if (type == "ByteLevel") return ParseByteLevel(in, where);
   if (type == "Metaspace") return ParseMetaspaceSplitter(in);
@@ -201,7 +202,7 @@ Parsed ParsePreTokenizer(const nlohmann::json* json, const std::string& where) {
   if (type == "CharDelimiterSplit") return ParseCharDelimiter(in);
   if (type == "BertPreTokenizer") return MakeBert();
   in.Fail("type", absl::StrCat("is \"", type.substr(0, 64),
-                               "\"; supported are Sequence, Split, ByteLevel, "
+                               "\"; supported are SplitterSequence, Split, ByteLevel, "
                                "Metaspace, Digits, Punctuation, "
                                "Whitespace, WhitespaceSplit, "
                                "CharDelimiterSplit and BertPreTokenizer"));

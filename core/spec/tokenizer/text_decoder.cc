@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMaxParts = 32;
+constexpr size_t kMaxDecoders = 32;
 constexpr int64_t kMaxStrip = 1024;
 
 class Parser {
@@ -60,8 +60,8 @@ class Parser {
 
   absl::Status ReadSequence(JsonFields& in, const std::string& where) {
     const nlohmann::json* list = in.Find("decoders");
-    if (list == nullptr || !list->is_array() || list->size() > kMaxParts) {
-      in.Fail("decoders", absl::StrCat("is not a list of at most ", kMaxParts));
+    if (list == nullptr || !list->is_array() || list->size() > kMaxDecoders) {
+      in.Fail("decoders", absl::StrCat("is not a list of at most ", kMaxDecoders));
       return in.status();
     }
     for (size_t i = 0; i < list->size(); ++i) {
