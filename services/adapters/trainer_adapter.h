@@ -1,5 +1,7 @@
 // Serves a Trainer over gRPC, one call at a time: a call waits for the one before it, at most until its own
-// deadline. The trainer is borrowed; calls run on the executor.
+// deadline. Calls that change something are refused with ABORTED when a coordinator with a higher epoch was
+// heard of, also while they wait; a new start of the learner forgets it. A group is put together here before
+// the trainer sees it, one at a time. The trainer is borrowed; calls run on the executor.
 #pragma once
 
 #include "absl/synchronization/mutex.h"
@@ -22,8 +24,8 @@ class TrainerAdapter final : public v1::LearnerService::CallbackService {
   grpc::ServerUnaryReactor* PublishFirst(grpc::CallbackServerContext* context,
                                          const v1::PublishFirstRequest* request,
                                          v1::PublishFirstResponse* response) override;
-  grpc::ServerReadReactor<v1::AddGroupsRequest>* AddGroups(grpc::CallbackServerContext* context,
-                                                           v1::AddGroupsResponse* response) override;
+  grpc::ServerReadReactor<v1::AddGroupRequest>* AddGroup(grpc::CallbackServerContext* context,
+                                                         v1::AddGroupResponse* response) override;
   grpc::ServerUnaryReactor* Step(grpc::CallbackServerContext* context, const v1::StepRequest* request,
                                  v1::StepResponse* response) override;
   grpc::ServerUnaryReactor* RollBack(grpc::CallbackServerContext* context, const v1::RollBackRequest* request,
@@ -41,12 +43,14 @@ class TrainerAdapter final : public v1::LearnerService::CallbackService {
                                          v1::ExportPolicyResponse* response) override;
 
  private:
-  class Turn;  // the right to call the trainer
+  class Turn;  // the right to call the trainer, or to be the group on its way
 
   Trainer& trainer_;
   Executor& executor_;
   absl::Mutex mu_;
-  bool busy_ ABSL_GUARDED_BY(mu_) = false;
+  bool busy_ ABSL_GUARDED_BY(mu_) = false;       // the trainer
+  bool receiving_ ABSL_GUARDED_BY(mu_) = false;  // a group is on its way
+  uint64_t epoch_ ABSL_GUARDED_BY(mu_) = 0;      // the highest of a coordinator
 };
 
 }  // namespace sluice

@@ -1,10 +1,12 @@
 #include "services/remote/remote_trainer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
+#include "services/wire/group_stream.h"
 #include "services/wire/job_spec.h"
 #include "services/wire/learner.h"
 #include "services/wire/types.h"
@@ -12,7 +14,7 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kMaxGroupBytes = 4 << 20;  // learner.proto
+constexpr double kSlowestBytesPerSecond = 8 << 20;  // at which a group still comes in time
 
 // What FromProto makes of a response; a response that breaks the rules is the peer's fault, not the caller's.
 template <typename Parsed>
@@ -35,13 +37,20 @@ absl::Time RemoteTrainer::TrainDeadline() const {
 }
 absl::Time RemoteTrainer::ShortDeadline() const { return absl::Now() + options_.short_timeout; }
 
+template <typename Request>
+Request RemoteTrainer::RequestFor(const JobId& job) const {
+  Request request;
+  request.set_job(job);
+  request.set_coordinator_epoch(options_.coordinator_epoch);
+  return request;
+}
+
 absl::StatusOr<TrainerState> RemoteTrainer::Open(const JobId& job, const JobSpec& spec) {
   {
     absl::MutexLock lock(&mu_);
     train_timeout_ = absl::Seconds(spec.timeout.train_seconds);
   }
-  v1::OpenJobRequest request;
-  request.set_job(job);
+  auto request = RequestFor<v1::OpenJobRequest>(job);
   *request.mutable_spec() = ToProto(spec);
   v1::OpenJobResponse response;
   ClientCall call(peer_, TrainDeadline(), &options_.cancel);
@@ -51,8 +60,7 @@ absl::StatusOr<TrainerState> RemoteTrainer::Open(const JobId& job, const JobSpec
 
 absl::StatusOr<StepMetrics> RemoteTrainer::Supervise(const JobId& job, int64_t step,
                                                      absl::Span<const SupervisedExample> batch) {
-  v1::SuperviseRequest request;
-  request.set_job(job);
+  auto request = RequestFor<v1::SuperviseRequest>(job);
   request.set_step(step);
   for (const SupervisedExample& example : batch) *request.add_examples() = ToProto(example);
   v1::SuperviseResponse response;
@@ -62,8 +70,7 @@ absl::StatusOr<StepMetrics> RemoteTrainer::Supervise(const JobId& job, int64_t s
 }
 
 absl::StatusOr<PolicyRef> RemoteTrainer::PublishFirst(const JobId& job) {
-  v1::PublishFirstRequest request;
-  request.set_job(job);
+  auto request = RequestFor<v1::PublishFirstRequest>(job);
   v1::PublishFirstResponse response;
   ClientCall call(peer_, TrainDeadline(), &options_.cancel);
   SLUICE_RETURN_IF_ERROR(call.Result(stub_->PublishFirst(call.context(), request, &response)));
@@ -71,26 +78,32 @@ absl::StatusOr<PolicyRef> RemoteTrainer::PublishFirst(const JobId& job) {
 }
 
 absl::Status RemoteTrainer::AddGroup(const JobId& job, PolicyVersion version, const Group& group) {
-  const v1::AddGroupsRequest request = ToProto(job, version, group);
-  if (request.ByteSizeLong() > kMaxGroupBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "group ", group.draw, " has ", request.ByteSizeLong(), " bytes, at most ", kMaxGroupBytes,
-        " are allowed; lower sampling.group_size or max_new_tokens, or leave record_experts out"));
-  }
-  v1::AddGroupsResponse response;
-  ClientCall call(peer_, ShortDeadline(), &options_.cancel);
-  const auto writer = stub_->AddGroups(call.context(), &response);
-  writer->Write(request);  // a failure is in Finish's status
+  GroupPieces pieces(job, version, options_.coordinator_epoch, group);
+  const double transfer_seconds = static_cast<double>(StreamedBytes(group)) / kSlowestBytesPerSecond;
+  v1::AddGroupResponse response;
+  ClientCall call(peer_, ShortDeadline() + absl::Seconds(transfer_seconds), &options_.cancel);
+  const auto writer = stub_->AddGroup(call.context(), &response);
+  v1::AddGroupRequest piece;
+  while (pieces.Next(piece) && writer->Write(piece)) {
+  }  // a failure is in Finish's status
   writer->WritesDone();
-  SLUICE_RETURN_IF_ERROR(call.Result(writer->Finish()));
-  if (response.groups() != 1) return call.BadResponse(absl::StrCat(response.groups(), " groups taken of 1"));
-  return absl::OkStatus();
+  const absl::Status status = call.Result(writer->Finish());
+  if (absl::IsUnimplemented(status)) {
+    return absl::UnavailableError(
+        absl::StrCat(peer_.address,
+                     ": this learner takes no groups in pieces: it is older than its coordinator; start it "
+                     "from the same build"));
+  }
+  SLUICE_RETURN_IF_ERROR(status);
+  const auto sent = std::count_if(group.samples.begin(), group.samples.end(),
+                                  [](const ScoredSample& sample) { return sample.verdict.HasReward(); });
+  if (response.samples() == sent) return absl::OkStatus();
+  return call.BadResponse(absl::StrCat(response.samples(), " samples taken of ", sent));
 }
 
 absl::StatusOr<StepResult> RemoteTrainer::Step(const JobId& job, PolicyVersion version,
                                                absl::Span<const Draw> draws) {
-  v1::StepRequest request;
-  request.set_job(job);
+  auto request = RequestFor<v1::StepRequest>(job);
   request.set_policy_version(version);
   request.mutable_draws()->Add(draws.begin(), draws.end());
   v1::StepResponse response;
@@ -106,8 +119,7 @@ absl::StatusOr<StepResult> RemoteTrainer::Step(const JobId& job, PolicyVersion v
 
 absl::StatusOr<PolicyRef> RemoteTrainer::RollBack(const JobId& job, PolicyVersion parent,
                                                   PolicyVersion version) {
-  v1::RollBackRequest request;
-  request.set_job(job);
+  auto request = RequestFor<v1::RollBackRequest>(job);
   request.set_parent(parent);
   request.set_policy_version(version);
   v1::RollBackResponse response;
@@ -120,8 +132,7 @@ absl::StatusOr<PolicyRef> RemoteTrainer::RollBack(const JobId& job, PolicyVersio
 }
 
 absl::StatusOr<CheckpointInfo> RemoteTrainer::Promote(const JobId& job, PolicyVersion version) {
-  v1::PromoteRequest request;
-  request.set_job(job);
+  auto request = RequestFor<v1::PromoteRequest>(job);
   request.set_policy_version(version);
   v1::PromoteResponse response;
   ClientCall call(peer_, TrainDeadline(), &options_.cancel);
@@ -130,8 +141,7 @@ absl::StatusOr<CheckpointInfo> RemoteTrainer::Promote(const JobId& job, PolicyVe
 }
 
 absl::StatusOr<CheckpointInfo> RemoteTrainer::Checkpoint(const JobId& job) {
-  v1::MakeCheckpointRequest request;
-  request.set_job(job);
+  auto request = RequestFor<v1::MakeCheckpointRequest>(job);
   v1::MakeCheckpointResponse response;
   ClientCall call(peer_, TrainDeadline(), &options_.cancel);
   SLUICE_RETURN_IF_ERROR(call.Result(stub_->MakeCheckpoint(call.context(), request, &response)));

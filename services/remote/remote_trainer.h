@@ -17,8 +17,11 @@ struct RemoteTrainerOptions {
   // Of calls that train, open, checkpoint or export; the job's timeout.train_seconds replaces it when a job
   // is opened.
   absl::Duration train_timeout = absl::Minutes(30);
-  // Of handing over a group and of listing checkpoints.
+  // Of listing checkpoints, and of handing over a group, which has a second more for every 8 MiB.
   absl::Duration short_timeout = absl::Seconds(60);
+  // Sent with each call that changes something: a learner refuses those of an older coordinator than it has
+  // heard of with ABORTED.
+  uint64_t coordinator_epoch = 0;
   // Ends the call under way and every later one.
   CancelToken cancel;
 };
@@ -31,7 +34,8 @@ class RemoteTrainer final : public Trainer {
   absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
                                         absl::Span<const SupervisedExample> batch) override;
   absl::StatusOr<PolicyRef> PublishFirst(const JobId& job) override;
-  // RESOURCE_EXHAUSTED for a group over 4 MiB.
+  // In pieces of about 1 MiB. The deadline grows with the group. UNAVAILABLE: the learner is of an older
+  // version of Sluice, which takes a group as one message.
   absl::Status AddGroup(const JobId& job, PolicyVersion version, const Group& group) override;
   absl::StatusOr<StepResult> Step(const JobId& job, PolicyVersion version,
                                   absl::Span<const Draw> draws) override;
@@ -44,6 +48,9 @@ class RemoteTrainer final : public Trainer {
  private:
   absl::Time TrainDeadline() const;
   absl::Time ShortDeadline() const;
+  // A request that names the job and the coordinator's epoch.
+  template <typename Request>
+  Request RequestFor(const JobId& job) const;
 
   const Peer peer_;
   const RemoteTrainerOptions options_;

@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "services/adapters/trainer_adapter.h"
 #include "services/remote/testing_server.h"
+#include "services/wire/group_stream.h"
 
 namespace sluice {
 namespace {
@@ -85,6 +86,7 @@ class OrderTrainer final : public Trainer {
     groups_[version][group.draw] = group;
     return absl::OkStatus();
   }
+  const std::map<PolicyVersion, std::map<Draw, Group>>& groups() const { return groups_; }
   absl::StatusOr<StepResult> Step(const JobId&, PolicyVersion version,
                                   absl::Span<const Draw> draws) override {
     const Call call(*this);
@@ -210,28 +212,133 @@ TEST_F(RemoteTrainerTest, RefusesWhatIsNotValid) {
   EXPECT_THAT(std::string(remote_.Promote("job", -1).status().message()), HasSubstr("policy_version:"));
 }
 
-TEST_F(RemoteTrainerTest, RefusesAGroupOverFourMebibytes) {
-  const absl::Status status = remote_.AddGroup("job", 1, SomeGroup(7, 400000));
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("group 7 has"));
+// 8 completions of 16k tokens with the experts of 48 layers x 8: more than any message may have.
+TEST_F(RemoteTrainerTest, HandsOverAGroupThatIsLargerThanAnyMessage) {
+  constexpr size_t kTokens = 16384;
+  Group group = SomeGroup(7, kTokens);
+  group.samples.resize(1);
+  RoutedExperts& experts = group.samples[0].trajectory.experts;
+  experts.moe_layers = 48;
+  experts.per_token = 8;
+  for (size_t i = 0; i < (group.prompt.tokens.size() + kTokens - 1) * 48 * 8; ++i)
+    experts.ids.push_back(static_cast<uint16_t>(i * 40503u >> 3));
+  for (uint32_t index = 1; index < 8; ++index) {
+    group.samples.push_back(group.samples[0]);
+    Trajectory& t = group.samples.back().trajectory;
+    t.key.index = index;
+    for (size_t i = 0; i < kTokens; ++i) {
+      t.tokens[i] = static_cast<int32_t>(i * index);
+      t.raw_logprobs[i] = -static_cast<float>(i) / 1024;
+    }
+    t.experts.ids[index] ^= 0x5a5a;
+  }
+  ASSERT_GT(StreamedBytes(group), int64_t{kMaxMessageBytes} * 3 / 2);
+  for (int tries = 0; tries < 2; ++tries) {  // again: the same
+    ASSERT_EQ(remote_.AddGroup("job", 1, group), absl::OkStatus());
+    const auto added = trainer_.groups();
+    ASSERT_EQ(added.size(), 1u);
+    const Group& got = added.at(1).at(7);
+    EXPECT_EQ(got.prompt.tokens, group.prompt.tokens);
+    ASSERT_EQ(got.samples.size(), 8u);
+    for (size_t i = 0; i < 8; ++i) {
+      const Trajectory &in = group.samples[i].trajectory, &out = got.samples[i].trajectory;
+      EXPECT_EQ(out.key, in.key);
+      EXPECT_TRUE(out.tokens == in.tokens && out.raw_logprobs == in.raw_logprobs &&
+                  out.processed_logprobs == in.processed_logprobs && out.spans == in.spans);
+      EXPECT_TRUE(out.experts == in.experts);
+      EXPECT_EQ(got.samples[i].advantage, group.samples[i].advantage);
+    }
+  }
 }
 
-TEST_F(RemoteTrainerTest, TakesManyGroupsInOneStream) {
+TEST_F(RemoteTrainerTest, AddsNothingOfAGroupWhoseStreamEndsMidway) {
+  const Group group = SomeGroup(7, 300000);
   const auto stub = v1::LearnerService::NewStub(server_.peer().channel);
-  grpc::ClientContext context;
-  v1::AddGroupsResponse response;
-  const auto writer = stub->AddGroups(&context, &response);
-  for (Draw draw = 0; draw < 20; ++draw) {
-    v1::AddGroupsRequest request;
-    request.set_job("job");
-    request.set_policy_version(1);
-    request.set_draw(draw);
-    request.add_prompt_tokens(1);
-    ASSERT_TRUE(writer->Write(request));
+  for (const bool dropped : {false, true}) {
+    grpc::ClientContext context;
+    v1::AddGroupResponse response;
+    const auto writer = stub->AddGroup(&context, &response);
+    GroupPieces pieces("job", 1, 0, group);
+    v1::AddGroupRequest piece;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(pieces.Next(piece));
+      ASSERT_TRUE(writer->Write(piece));
+    }
+    ASSERT_FALSE(piece.last());
+    if (dropped) {
+      context.TryCancel();
+    } else {
+      writer->WritesDone();
+    }
+    EXPECT_EQ(writer->Finish().error_code(),
+              dropped ? grpc::StatusCode::CANCELLED : grpc::StatusCode::INVALID_ARGUMENT);
   }
-  writer->WritesDone();
-  ASSERT_TRUE(writer->Finish().ok());
-  EXPECT_EQ(response.groups(), 20);
+  EXPECT_TRUE(trainer_.groups().empty());
+  ASSERT_EQ(remote_.AddGroup("job", 1, group), absl::OkStatus());  // the dropped one is out of the way
+  EXPECT_EQ(trainer_.groups().at(1).at(7).samples.size(), 2u);
+}
+
+TEST(OldLearner, IsToldFromOneThatIsBusyAndNothingIsLost) {
+  v1::LearnerService::Service knows_nothing;
+  TestingServer server(knows_nothing);
+  const absl::Status status = RemoteTrainer(server.peer()).AddGroup("job", 1, SomeGroup(7));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("it is older than its coordinator"));
+}
+
+class TwoCoordinatorsTest : public RemoteTrainerTest {
+ protected:
+  RemoteTrainer WithEpoch(uint64_t epoch) {
+    RemoteTrainerOptions options;
+    options.coordinator_epoch = epoch;
+    return RemoteTrainer(server_.peer(), options);
+  }
+};
+
+TEST_F(TwoCoordinatorsTest, RefusesTheOlderOneInEveryCallThatChangesSomething) {
+  RemoteTrainer older = WithEpoch(7), newer = WithEpoch(12), none = WithEpoch(0);
+  ASSERT_TRUE(older.Open("job", SomeSpec()).ok());
+  ASSERT_TRUE(older.PublishFirst("job").ok());
+  ASSERT_TRUE(newer.Open("job", SomeSpec()).ok());
+  ASSERT_TRUE(newer.AddGroup("job", 1, SomeGroup(7)).ok());
+  for (RemoteTrainer* old : {&older, &none}) {
+    const absl::Status refused[] = {
+        old->Open("job", SomeSpec()).status(), old->Supervise("job", 0, {{{{1, 2}, 1}}}).status(),
+        old->PublishFirst("job").status(),     old->AddGroup("job", 1, SomeGroup(8)),
+        old->Step("job", 1, {7}).status(),     old->RollBack("job", 0, 1).status(),
+        old->Promote("job", 0).status(),       old->Checkpoint("job").status()};
+    for (const absl::Status& status : refused) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(old == &none ? "epoch 0;" : "epoch 7;"));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("one with epoch 12"));
+    }
+    EXPECT_TRUE(old->ListCheckpoints("job").ok());  // changes nothing
+  }
+  EXPECT_EQ(trainer_.groups().at(1).count(8), 0u);
+  EXPECT_TRUE(newer.Step("job", 1, {7}).ok());
+}
+
+TEST_F(TwoCoordinatorsTest, RefusesACallOfTheOlderOneThatWaitsForItsTurn) {
+  RemoteTrainer older = WithEpoch(7), newer = WithEpoch(12);
+  trainer_.blocked = &go_;
+  std::thread first([&] { EXPECT_TRUE(older.PublishFirst("job").ok()); });
+  trainer_.started.WaitForNotification();
+  std::thread waiting(
+      [&] { EXPECT_EQ(older.Step("job", 1, {}).status().code(), absl::StatusCode::kAborted); });
+  std::thread next([&] { EXPECT_TRUE(newer.Open("job", SomeSpec()).ok()); });
+  waiting.join();  // while the first call goes on
+  go_.Notify();
+  first.join();
+  next.join();
+}
+
+TEST_F(TwoCoordinatorsTest, ARestartedLearnerTakesTheFirstThatItSees) {
+  ASSERT_TRUE(WithEpoch(12).Open("job", SomeSpec()).ok());
+  TrainerAdapter restarted(trainer_, executor_);
+  TestingServer server(restarted);
+  RemoteTrainerOptions options;
+  options.coordinator_epoch = 7;
+  EXPECT_TRUE(RemoteTrainer(server.peer(), options).Open("job", SomeSpec()).ok());
 }
 
 TEST_F(RemoteTrainerTest, MakesCallsTakeTurns) {

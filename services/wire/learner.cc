@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,68 +15,7 @@ namespace {
 
 constexpr int64_t kMaxTimestampSeconds = 253402300799;  // end of the year 9999, as timestamp.proto says
 
-absl::StatusOr<ScoredSample> SampleFromProto(const v1::TrainingSample& proto) {
-  FieldCheck check;
-  check.Finite(proto.advantage(), "advantage");
-  check.Finite(proto.reward(), "reward");
-  SLUICE_RETURN_IF_ERROR(check.status());
-  ScoredSample out;
-  absl::StatusOr<Trajectory> trajectory = FromProto(proto.trajectory());
-  if (!trajectory.ok()) return Within("trajectory", trajectory.status());
-  out.trajectory = *std::move(trajectory);
-  out.advantage = proto.advantage();
-  out.verdict.kind = VerdictKind::kGraded;
-  out.verdict.value = proto.reward();
-  return out;
-}
-
 }  // namespace
-
-v1::AddGroupsRequest ToProto(const JobId& job, PolicyVersion version, const Group& group) {
-  v1::AddGroupsRequest out;
-  out.set_job(job);
-  out.set_policy_version(version);
-  out.set_draw(group.draw);
-  out.mutable_prompt_tokens()->Add(group.prompt.tokens.begin(), group.prompt.tokens.end());
-  for (const ScoredSample& sample : group.samples) {
-    if (!sample.verdict.HasReward()) continue;
-    v1::TrainingSample* proto = out.add_samples();
-    *proto->mutable_trajectory() = ToProto(sample.trajectory);
-    proto->mutable_trajectory()->clear_text();
-    proto->mutable_trajectory()->clear_alternative_tokens();
-    proto->mutable_trajectory()->clear_alternative_logprobs();
-    proto->set_advantage(sample.advantage);
-    proto->set_reward(sample.verdict.value);
-  }
-  return out;
-}
-
-absl::StatusOr<GroupForVersion> FromProto(const v1::AddGroupsRequest& proto) {
-  FieldCheck check;
-  check.Name(proto.job(), "job");
-  check.NotNegative(proto.policy_version(), "policy_version");
-  check.Require(!proto.prompt_tokens().empty(), "prompt_tokens", "at least one is needed");
-  check.TokenIds(proto.prompt_tokens(), kMaxTokens, "prompt_tokens");
-  check.AtMost(proto.samples_size(), kMaxGroupMembers, "samples", "members");
-  SLUICE_RETURN_IF_ERROR(check.status());
-  GroupForVersion out;
-  out.job = proto.job();
-  out.version = proto.policy_version();
-  out.group.draw = proto.draw();
-  out.group.prompt.tokens.assign(proto.prompt_tokens().begin(), proto.prompt_tokens().end());
-  std::set<uint32_t> indices;
-  for (int i = 0; i < proto.samples_size(); ++i) {
-    const std::string field = absl::StrCat("samples[", i, "]");
-    absl::StatusOr<ScoredSample> sample = SampleFromProto(proto.samples(i));
-    if (!sample.ok()) return Within(field, sample.status());
-    const SampleKey key = sample->trajectory.key;
-    check.Require(key.draw == proto.draw(), field + ".trajectory.key.draw", "must be the group's draw");
-    check.Require(indices.insert(key.index).second, field + ".trajectory.key.index", "is there twice");
-    SLUICE_RETURN_IF_ERROR(check.status());
-    out.group.samples.push_back(*std::move(sample));
-  }
-  return out;
-}
 
 v1::SupervisedExample ToProto(const SupervisedExample& example) {
   v1::SupervisedExample out;

@@ -1,4 +1,4 @@
-// What goes to the learner and comes back (sluice/v1/learner.proto). Pure.
+// What goes to the learner and comes back (sluice/v1/learner.proto); groups are in group_stream.h. Pure.
 #pragma once
 
 #include <map>
@@ -10,16 +10,6 @@
 #include "sluice/v1/learner.pb.h"
 
 namespace sluice {
-
-// A group as the learner needs it: without texts, and only samples with a reward.
-v1::AddGroupsRequest ToProto(const JobId& job, PolicyVersion version, const Group& group);
-struct GroupForVersion {
-  JobId job;
-  PolicyVersion version = kNoPolicyVersion;
-  // Prompt: tokens only. Verdicts: GRADED with the reward, no components.
-  Group group;
-};
-absl::StatusOr<GroupForVersion> FromProto(const v1::AddGroupsRequest& proto);
 
 v1::SupervisedExample ToProto(const SupervisedExample& example);
 absl::StatusOr<SupervisedExample> FromProto(const v1::SupervisedExample& proto);

@@ -10,69 +10,10 @@ namespace {
 
 using ::testing::StartsWith;
 
-ScoredSample SomeSample(uint32_t index, VerdictKind kind, double reward) {
-  ScoredSample out;
-  out.trajectory.key = {7, index};
-  out.trajectory.tokens = {5, 6};
-  out.trajectory.raw_logprobs = {-1, -2};
-  out.trajectory.processed_logprobs = {-1, -2};
-  out.trajectory.spans = {{0, 2, 3, "h", "cpu"}};
-  out.trajectory.text = "text";
-  out.verdict.kind = kind;
-  out.verdict.value = reward;
-  out.advantage = reward - 0.5;
-  return out;
-}
-
-Group SomeGroup() {
-  Group out;
-  out.draw = 7;
-  out.prompt.tokens = {1, 2};
-  out.prompt.text = "prompt";
-  out.samples = {SomeSample(0, VerdictKind::kCorrect, 1), SomeSample(1, VerdictKind::kInfrastructure, 0),
-                 SomeSample(2, VerdictKind::kWrong, 0)};
-  return out;
-}
-
 template <typename Result>
 void ExpectRefused(const Result& result, const std::string& field) {
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << field;
   EXPECT_THAT(std::string(result.status().message()), StartsWith(field + ":"));
-}
-
-TEST(AddGroupsRequestProto, CarriesOnlySamplesWithARewardAndNoTexts) {
-  const v1::AddGroupsRequest proto = ToProto("job", 4, SomeGroup());
-  const GroupForVersion out = *FromProto(proto);
-  EXPECT_EQ(out.job, "job");
-  EXPECT_EQ(out.version, 4);
-  EXPECT_EQ(out.group.draw, 7u);
-  EXPECT_EQ(out.group.prompt.tokens, (std::vector<int32_t>{1, 2}));
-  ASSERT_EQ(out.group.samples.size(), 2u);
-  EXPECT_EQ(out.group.samples[1].trajectory.key.index, 2u);
-  EXPECT_EQ(out.group.samples[1].advantage, -0.5);
-  EXPECT_EQ(out.group.samples[0].verdict.value, 1);
-  EXPECT_TRUE(out.group.samples[0].verdict.HasReward());
-  EXPECT_EQ(out.group.samples[0].trajectory.spans, SomeGroup().samples[0].trajectory.spans);
-  EXPECT_EQ(out.group.samples[0].trajectory.text, "");
-}
-
-TEST(AddGroupsRequestProto, IsRefusedWhenAFieldIsWrong) {
-  const v1::AddGroupsRequest good = ToProto("job", 4, SomeGroup());
-  v1::AddGroupsRequest bad = good;
-  bad.clear_prompt_tokens();
-  ExpectRefused(FromProto(bad), "prompt_tokens");
-  bad = good;
-  bad.mutable_samples(1)->set_advantage(std::nan(""));
-  ExpectRefused(FromProto(bad), "samples[1].advantage");
-  bad = good;
-  bad.mutable_samples(1)->mutable_trajectory()->mutable_key()->set_draw(8);
-  ExpectRefused(FromProto(bad), "samples[1].trajectory.key.draw");
-  bad = good;
-  bad.mutable_samples(1)->mutable_trajectory()->mutable_key()->set_index(0);
-  ExpectRefused(FromProto(bad), "samples[1].trajectory.key.index");
-  bad = good;
-  bad.mutable_samples(0)->mutable_trajectory()->clear_spans();
-  ExpectRefused(FromProto(bad), "samples[0].trajectory.spans");
 }
 
 TEST(SupervisedExampleProto, RoundTripsAndNeedsACompletion) {

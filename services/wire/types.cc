@@ -28,17 +28,21 @@ void CheckLogprobs(const google::protobuf::RepeatedField<float>& logprobs, int t
   }
 }
 
-// Spans cover [0, tokens) in order, none is empty.
-void CheckSpans(const v1::Trajectory& proto, FieldCheck& check) {
+// Spans cover the tokens in order, none is empty. Those of a part begin where it does.
+void CheckSpans(const v1::Trajectory& proto, bool may_be_part, FieldCheck& check) {
   check.AtMost(proto.spans_size(), proto.tokens_size(), "spans", "spans");
-  int32_t next = 0;
+  const bool part = may_be_part && proto.finish_reason() == v1::FINISH_REASON_UNSPECIFIED &&
+                    proto.spans_size() > 0 && proto.spans(0).begin() > 0;
+  const int32_t first = part ? proto.spans(0).begin() : 0;
+  check.Require(first <= static_cast<int32_t>(kMaxTokens), "spans", "begin beyond the longest completion");
+  int32_t next = first;
   for (const v1::VersionSpan& span : proto.spans()) {
     check.Require(span.begin() == next && span.end() > span.begin(), "spans",
                   absl::StrCat("[", span.begin(), ", ", span.end(), ") does not go on from token ", next));
     next = span.end();
   }
-  check.Require(next == proto.tokens_size(), "spans",
-                absl::StrCat("they end at token ", next, " of ", proto.tokens_size()));
+  check.Require(next - first == proto.tokens_size(), "spans",
+                absl::StrCat("they end at token ", next, " of ", int64_t{first} + proto.tokens_size()));
 }
 
 // As many for each token, none impossible.
@@ -69,12 +73,7 @@ v1::RoutedExperts ToProto(const RoutedExperts& experts) {
   v1::RoutedExperts out;
   out.set_moe_layers(experts.moe_layers);
   out.set_per_token(experts.per_token);
-  std::string& ids = *out.mutable_ids();
-  ids.reserve(2 * experts.ids.size());
-  for (uint16_t id : experts.ids) {
-    ids.push_back(static_cast<char>(id & 0xff));
-    ids.push_back(static_cast<char>(id >> 8));
-  }
+  AppendExpertIds(experts.ids, *out.mutable_ids());
   return out;
 }
 
@@ -234,6 +233,15 @@ absl::StatusOr<VerdictComponent> ComponentFromProto(const v1::VerdictComponent& 
 
 }  // namespace
 
+void AppendExpertIds(absl::Span<const uint16_t> ids, std::string& to) {
+  size_t at = to.size();
+  to.resize(at + 2 * ids.size());
+  for (uint16_t id : ids) {
+    to[at++] = static_cast<char>(id & 0xff);
+    to[at++] = static_cast<char>(id >> 8);
+  }
+}
+
 v1::SamplingParams ToProto(const SamplingParams& params) {
   v1::SamplingParams out;
   out.set_temperature(params.temperature);
@@ -318,14 +326,14 @@ v1::Trajectory ToProto(const Trajectory& trajectory) {
   return out;
 }
 
-absl::StatusOr<Trajectory> FromProto(const v1::Trajectory& proto) {
+static absl::StatusOr<Trajectory> TrajectoryFromProto(const v1::Trajectory& proto, bool may_be_part) {
   FieldCheck check;
   check.Require(proto.key().index() < kMaxGroupMembers, "key.index",
                 absl::StrCat("must be below ", kMaxGroupMembers));
   check.TokenIds(proto.tokens(), kMaxTokens, "tokens");
   CheckLogprobs(proto.raw_logprobs(), proto.tokens_size(), "raw_logprobs", check);
   CheckLogprobs(proto.processed_logprobs(), proto.tokens_size(), "processed_logprobs", check);
-  CheckSpans(proto, check);
+  CheckSpans(proto, may_be_part, check);
   CheckAlternatives(proto, check);
   CheckExperts(proto.experts(), check);
   check.AtMost(proto.text().size(), kMaxTextBytes, "text", "bytes");
@@ -349,6 +357,14 @@ absl::StatusOr<Trajectory> FromProto(const v1::Trajectory& proto) {
     out.alternatives.push_back({proto.alternative_tokens(i), proto.alternative_logprobs(i)});
   if (proto.has_experts()) out.experts = ExpertsFromProto(proto.experts());
   return out;
+}
+
+absl::StatusOr<Trajectory> FromProto(const v1::Trajectory& proto) {
+  return TrajectoryFromProto(proto, /*may_be_part=*/false);
+}
+
+absl::StatusOr<Trajectory> PartFromProto(const v1::Trajectory& proto) {
+  return TrajectoryFromProto(proto, /*may_be_part=*/true);
 }
 
 v1::Verdict ToProto(const Verdict& verdict) {
