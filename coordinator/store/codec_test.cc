@@ -3,13 +3,14 @@
 #include <cstring>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/reporting/event_file.h"
 #include "coordinator/reporting/step_summary.h"
 #include "coordinator/store/crc32c.h"
 #include "coordinator/store/group_codec.h"
 #include "coordinator/store/spec_json.h"
 #include "coordinator/store/view_json.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 
 namespace sluice {
 namespace {
@@ -189,6 +190,65 @@ TEST(SpecJson, ReadsRewardsOfTheFirstRelease) {
   EXPECT_EQ(std::get<LengthScorerSpec>(read->reward.components[3].scorer).hard_limit, 2);
   EXPECT_EQ(SpecFromJson(R"({"reward": [{"name": "a", "weight": 1, "kind": 99}]})").status().code(),
             absl::StatusCode::kDataLoss);
+}
+
+// As earlier releases stored each scorer: by a number. The text is theirs and never changes.
+constexpr char kNumberedRewards[] = R"({"reward": [
+  {"name": "m", "weight": 1.0, "gate_value": 0.0, "kind": 0, "mode": 1},
+  {"name": "r", "weight": 0.5, "gate_value": 0.0, "kind": 1, "pattern": "<a>.*"},
+  {"name": "e", "weight": 2.0, "gate_value": 0.0, "kind": 2},
+  {"name": "l", "weight": -1.0, "gate_value": 0.0, "kind": 3, "soft_limit": 10, "hard_limit": 20, "unit": 1},
+  {"name": "c", "weight": 1.0, "gate": 0.5, "gate_value": -1.0, "kind": 4, "language": 1, "tests": 1, "comparison": 2,
+   "absolute_tolerance": 0.5, "relative_tolerance": 0.25, "timeout_seconds": 2.5, "memory_bytes": 1073741824,
+   "credit": 1, "max_tests": 7, "output_bytes": 4096},
+  {"name": "t", "weight": 1.0, "gate_value": 0.0, "kind": 5, "tags": ["a", "b"], "nothing_outside": true,
+   "all_or_nothing": true},
+  {"name": "n", "weight": 1.0, "gate_value": 0.0, "kind": 6, "ngram": 4, "scale": 0.5},
+  {"name": "w", "weight": 1.0, "gate_value": 0.0, "kind": 7, "language": "ru"},
+  {"name": "j", "weight": 1.0, "gate_value": 0.0, "kind": 8, "service": "judge", "parameters": {"k": "v"},
+   "timeout_seconds": 2.5, "max_attempts": 4, "max_batch": 16, "expect_version": "v7"},
+  {"name": "g", "weight": 1.0, "gate_value": 0.0, "kind": 9, "correct_by": "m"}],
+  "reward_combination": 2})";
+
+TEST(SpecJson, ReadsEveryScorerAsEarlierReleasesNumberedIt) {
+  const auto read = SpecFromJson(kNumberedRewards);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const auto& components = read->reward.components;
+  ASSERT_EQ(components.size(), 10u);
+  EXPECT_EQ(std::get<MathScorerSpec>(components[0].scorer).mode, MathMode::kPair);
+  EXPECT_EQ(std::get<RegexScorerSpec>(components[1].scorer).pattern, "<a>.*");
+  EXPECT_TRUE(std::holds_alternative<ExpressionScorerSpec>(components[2].scorer));
+  EXPECT_EQ(std::get<LengthScorerSpec>(components[3].scorer).unit, LengthUnit::kTokens);
+  const auto& code = std::get<CodeScorerSpec>(components[4].scorer);
+  EXPECT_EQ(code.tests, CodeTests::kStdio);
+  EXPECT_EQ(code.comparison, CodeComparison::kNumeric);
+  EXPECT_EQ(code.output_bytes, 4096);
+  EXPECT_EQ(std::get<TagsScorerSpec>(components[5].scorer).tags.size(), 2u);
+  EXPECT_EQ(std::get<RepetitionScorerSpec>(components[6].scorer).ngram, 4);
+  EXPECT_EQ(std::get<LanguageScorerSpec>(components[7].scorer).language, "ru");
+  EXPECT_EQ(std::get<RemoteScorerSpec>(components[8].scorer).expect_version, "v7");
+  EXPECT_EQ(std::get<GroupLengthScorerSpec>(components[9].scorer).correct_by, "m");
+  EXPECT_EQ(read->reward.combination, RewardCombination::kMinimum);
+}
+
+TEST(SpecJson, StoresScorersByName) {
+  const auto read = SpecFromJson(kNumberedRewards);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const std::string json = SpecToJson(*read);
+  for (const char* name : {"math", "regex", "expression", "length", "code", "tags", "repetition", "language",
+                           "remote", "group_length"}) {
+    EXPECT_THAT(json, testing::HasSubstr(absl::StrCat("\"kind\":\"", name, "\"")));
+  }
+  const auto again = SpecFromJson(json);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(SpecToJson(*again), json);
+  for (const char* kind : {"\"other\"", "-1", "10", "true", "null"}) {
+    EXPECT_EQ(SpecFromJson(absl::StrCat(R"({"reward": [{"name": "a", "weight": 1, "kind": )", kind, "}]}"))
+                  .status()
+                  .code(),
+              absl::StatusCode::kDataLoss)
+        << kind;
+  }
 }
 
 TEST(ViewJson, ReadsBackRecordsWithNumbersThatAreNone) {

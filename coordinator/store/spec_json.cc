@@ -1,6 +1,8 @@
 #include "coordinator/store/spec_json.h"
 
+#include <iterator>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -13,6 +15,32 @@ namespace sluice {
 namespace {
 
 using nlohmann::json;
+
+// Enumerations are stored by number, so these never move; new ones come behind.
+template <auto... values>
+constexpr bool InStoredOrder() {
+  int next = 0;
+  return ((static_cast<int>(values) == next++) && ...);
+}
+static_assert(InStoredOrder<ModelDtype::kBF16, ModelDtype::kF32>());
+static_assert(InStoredOrder<PromptTemplate::kRaw, PromptTemplate::kChat>());
+static_assert(InStoredOrder<MathMode::kCompletion, MathMode::kPair>());
+static_assert(InStoredOrder<LengthUnit::kCharacters, LengthUnit::kTokens>());
+static_assert(InStoredOrder<CodeLanguage::kPython, CodeLanguage::kCpp>());
+static_assert(
+    InStoredOrder<CodeTests::kAsserts, CodeTests::kStdio, CodeTests::kFunction, CodeTests::kHumanEval>());
+static_assert(InStoredOrder<CodeComparison::kExact, CodeComparison::kTokens, CodeComparison::kNumeric,
+                            CodeComparison::kUnordered, CodeComparison::kChecker>());
+static_assert(InStoredOrder<CodeCredit::kAll, CodeCredit::kShare>());
+static_assert(InStoredOrder<RewardCombination::kWeightedSum, RewardCombination::kProduct,
+                            RewardCombination::kMinimum>());
+static_assert(InStoredOrder<Aggregation::kTokenMean, Aggregation::kSequenceMeanTokenMean,
+                            Aggregation::kSequenceMeanTokenSum>());
+static_assert(InStoredOrder<ScheduleKind::kConstant, ScheduleKind::kCosine>());
+static_assert(InStoredOrder<OnDeadline::kDrop, OnDeadline::kWait>());
+static_assert(InStoredOrder<SwapMode::kFinish, SwapMode::kContinue>());
+static_assert(InStoredOrder<HeldOutMeasure::kAccuracy, HeldOutMeasure::kReward>());
+static_assert(InStoredOrder<GuardAction::kRollBack, GuardAction::kPause>());
 
 // Writer and Reader name each field once, in Visit.
 class Writer {
@@ -249,26 +277,52 @@ struct VisitScorer {
   }
 };
 
+// What a stored scorer is called: in a new release the same, wherever the variant has it.
+struct StoredName {
+  const char* operator()(const MathScorerSpec&) const { return "math"; }
+  const char* operator()(const RegexScorerSpec&) const { return "regex"; }
+  const char* operator()(const ExpressionScorerSpec&) const { return "expression"; }
+  const char* operator()(const LengthScorerSpec&) const { return "length"; }
+  const char* operator()(const CodeScorerSpec&) const { return "code"; }
+  const char* operator()(const TagsScorerSpec&) const { return "tags"; }
+  const char* operator()(const RepetitionScorerSpec&) const { return "repetition"; }
+  const char* operator()(const LanguageScorerSpec&) const { return "language"; }
+  const char* operator()(const RemoteScorerSpec&) const { return "remote"; }
+  const char* operator()(const GroupLengthScorerSpec&) const { return "group_length"; }
+};
+
+// Earlier releases stored a number in place of the name. Nothing is added here and nothing moves.
+constexpr const char* kNumbered[] = {"math", "regex",      "expression", "length", "code",
+                                     "tags", "repetition", "language",   "remote", "group_length"};
+
 json ComponentToJson(const RewardComponentSpec& component) {
   Writer writer;
   writer("name", component.name);
   writer("weight", component.weight);
-  writer("kind", component.scorer.index());
+  writer("kind", std::string(std::visit(StoredName{}, component.scorer)));
   if (component.gate) writer("gate", *component.gate);
   writer("gate_value", component.gate_value);
   std::visit(VisitScorer<Writer>{writer}, component.scorer);
   return std::move(writer.out);
 }
 
-// The alternative number `kind`, its fields as by default.
+// The alternative that is stored as `name`, its fields as by default.
 template <size_t I = 0>
-bool ChooseScorer(size_t kind, ScorerSpec& out) {
+bool ChooseScorer(absl::string_view name, ScorerSpec& out) {
   if constexpr (I < std::variant_size_v<ScorerSpec>) {
-    if (kind != I) return ChooseScorer<I + 1>(kind, out);
+    if (name != StoredName()(std::variant_alternative_t<I, ScorerSpec>()))
+      return ChooseScorer<I + 1>(name, out);
     out.emplace<I>();
     return true;
   }
   return false;
+}
+
+// By name, or by number as earlier releases stored it; empty where the number is none.
+std::string StoredKind(const json& kind) {
+  if (!kind.is_number()) return kind.get<std::string>();
+  const auto number = kind.get<size_t>();
+  return number < std::size(kNumbered) ? kNumbered[number] : "";
 }
 
 absl::StatusOr<RewardComponentSpec> ComponentFromJson(const json& in) {
@@ -278,7 +332,7 @@ absl::StatusOr<RewardComponentSpec> ComponentFromJson(const json& in) {
   Reader reader(in);
   if (in.contains("gate")) out.gate = in.at("gate").get<double>();
   reader("gate_value", out.gate_value);
-  if (!ChooseScorer(in.at("kind").get<size_t>(), out.scorer))
+  if (!ChooseScorer(StoredKind(in.at("kind")), out.scorer))
     return absl::DataLossError("the stored job spec has a scorer that this release does not know");
   std::visit(VisitScorer<Reader>{reader}, out.scorer);
   return out;
