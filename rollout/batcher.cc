@@ -8,6 +8,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
+#include "core/rl/trajectory_parts.h"
 
 namespace sluice {
 
@@ -229,7 +230,7 @@ bool Batcher::AddToken(Stream& member, const SampledToken& sampled) {
   return ended;
 }
 
-// What there is of a completion, the whole of it when it has ended.
+// What is to be reported of a completion, the whole of it when it has ended.
 void Batcher::HandOver(Stream& member) {
   RolloutGroup& group = *member.group;
   SLUICE_FAIL_POINT("rollout.completion_ended");
@@ -238,11 +239,14 @@ void Batcher::HandOver(Stream& member) {
   if (const int64_t width = member.RoutedWidth(); width > 0) {
     const MoeConfig& moe = group.run->policy->config.moe;
     // Of a begun completion that had ended there is nothing to compute.
-    const size_t fed = static_cast<size_t>(width) * (member.known.size() - 1);
+    const size_t per_row = static_cast<size_t>(width), first = FirstToken(out);
+    const size_t end = std::min(per_row * (member.known.size() - 1), member.experts.size());
+    const size_t begin =
+        first == 0 ? 0 : std::min(end, per_row * (group.request.prompt_tokens.size() + first - 1));
     out.experts = {static_cast<int32_t>(width) / moe.experts_per_token,
                    moe.experts_per_token,
-                   {member.experts.begin(),
-                    member.experts.begin() + static_cast<int64_t>(std::min(fed, member.experts.size()))}};
+                   {member.experts.begin() + static_cast<int64_t>(begin),
+                    member.experts.begin() + static_cast<int64_t>(end)}};
   }
   if (out.finish_reason != FinishReason::kUnspecified) {
     metrics_.CountRollout(out.finish_reason);

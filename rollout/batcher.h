@@ -33,7 +33,7 @@ struct BatcherOptions {
 };
 
 // What new groups start with; null: nothing is served. Running groups of its job whose policy was served
-// before number `continue_from` (PolicyRun::ordinal) go on with it.
+// before number `continue_from` (PolicyRun::ordinal) go on with it, but for those that want one version only.
 struct ServedPolicy {
   std::shared_ptr<PolicyRun> run;  // shared with the engine and the groups on it
   uint64_t continue_from = 0;

@@ -69,6 +69,12 @@ absl::Status Batcher::Pin(RolloutGroup& group, std::shared_ptr<PolicyRun> run) {
     return absl::FailedPreconditionError(
         absl::StrCat("no policy of job \"", group.request.job, "\" is loaded"));
   }
+  const PolicyVersion only = group.request.only_version;
+  if (only != kNoPolicyVersion && only != run->policy->version) {
+    return absl::FailedPreconditionError(absl::StrCat("version ", only, " of job \"", group.request.job,
+                                                      "\" is not served; version ", run->policy->version,
+                                                      " is"));
+  }
   const int64_t given = static_cast<int64_t>(group.request.prompt_tokens.size());
   int64_t positions = given - 1;
   if (group.kind == GroupKind::kSample) {
@@ -97,6 +103,7 @@ void Batcher::FollowSwap() {
   std::vector<std::shared_ptr<RolloutGroup>> moving;
   for (const auto& [ordinal, group] : groups_) {
     if (group->run != nullptr && group->run->ordinal < served.continue_from &&
+        group->request.only_version == kNoPolicyVersion &&
         group->run->policy->job == served.run->policy->job) {
       moving.push_back(group);
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/rl/trajectory_parts.h"
 #include "rollout/request_check.h"
 
 namespace sluice {
@@ -52,6 +53,7 @@ absl::Status Completion::TakeOver(const Trajectory& begun) {
   out_.spans = begun.spans;
   if (request_.sampling.top_logprobs > 0) out_.alternatives = begun.alternatives;
   reported_ = out_.tokens.size();
+  out_.text = text_.Take();
   return absl::OkStatus();
 }
 
@@ -85,14 +87,17 @@ bool Completion::progress_due() const {
 }
 
 Trajectory Completion::Report() {
-  reported_ = out_.tokens.size();
-  if (out_.finish_reason == FinishReason::kUnspecified) {
-    out_.text += text_.Take();
-  } else {
+  const size_t first = std::exchange(reported_, out_.tokens.size());
+  if (out_.finish_reason != FinishReason::kUnspecified) {
     out_.text = text_.Text(ended_by_token_);
+    return out_;
   }
-  Trajectory report = out_;
-  return report;
+  std::string more = text_.Take();
+  out_.text += more;
+  if (!request_.progress_in_parts || first == 0) return out_;
+  Trajectory part = PartOf(out_, first, reported_);
+  part.text = std::move(more);
+  return part;
 }
 
 }  // namespace sluice

@@ -39,7 +39,8 @@ class Completion {
   bool has_news() const { return out_.tokens.size() > reported_; }   // tokens since the last report
   bool progress_due() const;
 
-  // All there is of it; while it grows, the text that is certain. Counts as a report.
+  // All there is of it; while it grows, the text that is certain, and where the request takes parts, only
+  // what is new since the last report. Without the experts. Counts as a report.
   Trajectory Report();
 
   absl::Time last_token_time;  // for metrics; InfinitePast before the first token of its own

@@ -252,6 +252,8 @@ void Engine::Serve(PolicyHandle policy, SwapMode mode) {
   metrics_.cache_blocks_capacity.Set(static_cast<double>(options_.cache_bytes / run->block_bytes()));
   metrics_.policy_version.Set(static_cast<double>(run->policy->version));
   absl::MutexLock lock(&mu_);
+  // What an earlier load of another job said is not about this one's groups.
+  if (served_.run != nullptr && served_.run->policy->job != run->policy->job) served_.continue_from = 0;
   served_.run.swap(run);  // the old one, if nothing runs on it, is freed after the lock
   if (mode == SwapMode::kContinue) served_.continue_from = ordinal;
   woken_ = true;  // what is kept of the old one goes at once

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/rl/trajectory_parts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rollout/testing_model.h"
@@ -88,6 +89,48 @@ TEST_F(EngineControlTest, ProgressIsReportedEverySoManyTokens) {
       EXPECT_EQ(parts[i].experts.ids.size(), (20 + parts[i].tokens.size() - 1) * 4);
       ExpectPrefix(parts[i], parts.back());
     }
+  }
+}
+
+// Reports are linear in the tokens, however often they come.
+TEST_F(EngineControlTest, ProgressInPartsIsTogetherAsLongAsTheCompletion) {
+  TestEngine engine;
+  Load(engine);
+  RolloutRequest request = Request(0, 20, 3, 300);
+  request.sampling.top_logprobs = 2;
+  request.sampling.record_experts = true;
+  const auto want = engine.Sample(request);
+  ASSERT_TRUE(want.ok()) << want.status();
+  request.progress_every_tokens = 1;
+  request.progress_in_parts = true;
+  request.begun = {BegunOf(want->at(1), 100, 20)};
+  Reports reports;
+  ASSERT_TRUE(Run(engine, request, &reports).ok());
+  ASSERT_EQ(reports.size(), 3u);
+  for (const auto& [index, parts] : reports) {
+    const Trajectory& whole = parts.back();
+    EXPECT_EQ(FirstToken(whole), 0u);
+    EXPECT_EQ(whole.tokens, want->at(index).tokens);
+    EXPECT_EQ(whole.experts, want->at(index).experts);
+    Trajectory all = index == 1 ? request.begun[0] : Trajectory();
+    if (index != 1) all.key = whole.key;
+    size_t reported = 0, ids = 0;
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      reported += parts[i].tokens.size();
+      ids += parts[i].experts.ids.size();
+      if (all.tokens.empty()) {
+        all = parts[i];
+      } else {
+        ASSERT_TRUE(Append(parts[i], all).ok()) << i;
+      }
+    }
+    EXPECT_EQ(all.experts.ids.size(), (20 + all.tokens.size() - 1) * 4);
+    EXPECT_TRUE(std::equal(all.experts.ids.begin(), all.experts.ids.end(), whole.experts.ids.begin()));
+    EXPECT_EQ(all.alternatives.size(), all.tokens.size() * 2);
+    EXPECT_TRUE(std::equal(all.alternatives.begin(), all.alternatives.end(), whole.alternatives.begin()));
+    if (index != 1) ExpectPrefix(all, whole);
+    EXPECT_LE(reported, whole.tokens.size());
+    EXPECT_LE(ids, whole.experts.ids.size());
   }
 }
 

@@ -215,6 +215,40 @@ TEST_F(EngineSwapTest, SequencesOfAnotherJobFinishOnTheirPolicy) {
   EXPECT_EQ(got->at(0).tokens, Undisturbed(v0_, request).at(0).tokens);
 }
 
+// The other job's load said CONTINUE, the own one FINISH.
+TEST_F(EngineSwapTest, LoadsOfAnotherJobDoNotMoveSequencesWhenTheirOwnIsLoadedAgain) {
+  const PolicyRef other = publisher_.Publish("other", 1);
+  const RolloutRequest request = Request(0, 70, 2, 60);
+  StepClock clock;
+  TestEngine engine(Options(), clock);
+  Load(engine, v0_);
+  clock.At(20, [&] {
+    Load(engine, other, SwapMode::kContinue);
+    Load(engine, v1_, SwapMode::kFinish);
+  });
+  const auto got = engine.Sample(request);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->at(0).spans.size(), 1u);
+  EXPECT_EQ(got->at(0).tokens, Undisturbed(v0_, request).at(0).tokens);
+}
+
+TEST_F(EngineSwapTest, WhatWantsOneVersionIsNotMovedFromItNorStartedOnAnother) {
+  RolloutRequest request = Request(0, 70, 2, 60);
+  const Samples alone = Undisturbed(v0_, request);
+  request.only_version = v0_.version;
+  StepClock clock;
+  TestEngine engine(Options(), clock);
+  Load(engine, v0_);
+  clock.At(20, [&] { Load(engine, v1_, SwapMode::kContinue); });
+  const auto got = engine.Sample(request);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->at(0).spans.size(), 1u);
+  EXPECT_EQ(got->at(0).tokens, alone.at(0).tokens);
+  const absl::Status late = engine.Sample(request).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(late)) << late;
+  EXPECT_NE(late.message().find("version 0 of job \"job\" is not served"), std::string::npos) << late;
+}
+
 TEST_F(EngineSwapTest, ExpertsStayThoseThatTheTokensWereRoutedTo) {
   RolloutRequest request = Request(0, 70, 2, 60);
   request.sampling.record_experts = true;

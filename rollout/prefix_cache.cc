@@ -15,53 +15,75 @@ uint64_t PrefixCache::KeyOf(uint64_t parent, absl::Span<const int32_t> tokens) {
 const PrefixCache::Node* PrefixCache::Find(uint64_t parent, absl::Span<const int32_t> tokens) const {
   const auto [begin, end] = by_key_.equal_range(KeyOf(parent, tokens));
   for (auto it = begin; it != end; ++it) {
-    const Entry& entry = *it->second;
+    const Entry& entry = entries_.at(it->second);
     if (entry.parent == parent && absl::MakeConstSpan(entry.tokens) == tokens) return &entry.node;
   }
   return nullptr;
 }
 
+void PrefixCache::Use(Entry& entry, uint64_t when) {
+  if (entry.children == 0) leaves_.erase({entry.used, entry.node.id});
+  entry.used = std::max(entry.used, when);
+  if (entry.children == 0) leaves_.emplace(entry.used, entry.node.id);
+}
+
+// Ancestors are told when it goes: until then they cannot be given up.
 void PrefixCache::Touch(uint64_t id) {
-  for (auto it = by_id_.find(id); it != by_id_.end(); it = by_id_.find(it->second->parent)) {
-    by_age_.splice(by_age_.end(), by_age_, it->second);
-  }
+  if (const auto it = entries_.find(id); it != entries_.end()) Use(it->second, ++now_);
 }
 
 const PrefixCache::Node* PrefixCache::Insert(uint64_t parent, absl::Span<const int32_t> tokens,
                                              CacheBlock block) {
-  if (const Node* kept = Find(parent, tokens)) return kept;
-  const auto above = by_id_.find(parent);
-  if (parent != kPrefixRoot && above == by_id_.end()) return nullptr;
+  if (const Node* kept = Find(parent, tokens)) {
+    Touch(kept->id);
+    return kept;
+  }
+  if (parent != kPrefixRoot) {
+    const auto above = entries_.find(parent);
+    if (above == entries_.end()) return nullptr;
+    if (above->second.children++ == 0) leaves_.erase({above->second.used, parent});
+  }
   const uint64_t id = next_id_++, key = KeyOf(parent, tokens);
-  const auto place = parent == kPrefixRoot ? by_age_.end() : above->second;
-  const auto it =
-      by_age_.insert(place, {{id, std::move(block)}, parent, key, {tokens.begin(), tokens.end()}});
-  by_key_.emplace(key, it);
-  by_id_.emplace(id, it);
-  return &it->node;
+  Entry& entry = entries_[id];
+  entry = {{id, std::move(block)}, parent, key, {tokens.begin(), tokens.end()}, ++now_};
+  leaves_.emplace(entry.used, id);
+  by_key_.emplace(key, id);
+  return &entry.node;
 }
 
 bool PrefixCache::Evict() {
-  // A sequence that holds a node's block holds those of its ancestors too, and children come before their
-  // parents: the first that nobody holds has no children.
-  const auto unused = [](const Entry& entry) { return entry.node.block.use_count() == 1; };
-  const auto it = std::find_if(by_age_.begin(), by_age_.end(), unused);
-  if (it == by_age_.end()) return false;
-  Erase(it);
-  return true;
+  // A sequence that holds a node's block holds those of its ancestors too. What is held is in use now, and
+  // does not come up again before the others.
+  for (size_t left = leaves_.size(); left > 0; --left) {
+    const uint64_t id = leaves_.begin()->second;
+    if (entries_.at(id).node.block.use_count() > 1) {
+      Touch(id);
+      continue;
+    }
+    Erase(id);
+    return true;
+  }
+  return false;
 }
 
-void PrefixCache::Erase(Entries::iterator it) {
-  const auto [begin, end] = by_key_.equal_range(it->key);
-  by_key_.erase(std::find_if(begin, end, [&](const auto& entry) { return entry.second == it; }));
-  by_id_.erase(it->node.id);
-  by_age_.erase(it);
+void PrefixCache::Erase(uint64_t id) {
+  const auto it = entries_.find(id);
+  const Entry& entry = it->second;
+  leaves_.erase({entry.used, id});
+  const auto [begin, end] = by_key_.equal_range(entry.key);
+  by_key_.erase(std::find_if(begin, end, [id](const auto& kept) { return kept.second == id; }));
+  if (const auto above = entries_.find(entry.parent); above != entries_.end()) {
+    Entry& parent = above->second;
+    if (--parent.children == 0) leaves_.emplace(parent.used, above->first);
+    Use(parent, entry.used);
+  }
+  entries_.erase(it);
 }
 
 void PrefixCache::Clear() {
+  entries_.clear();
   by_key_.clear();
-  by_id_.clear();
-  by_age_.clear();
+  leaves_.clear();
 }
 
 }  // namespace sluice

@@ -83,6 +83,46 @@ TEST_F(PrefixCacheTest, TouchingAChainKeepsChildrenBeforeTheirParents) {
   }
 }
 
+// What is added to an old chain is as new as its last use, not as old as its beginning.
+TEST_F(PrefixCacheTest, AConversationThatGoesOnOutlivesNewerPromptsThatAreIdle) {
+  const std::vector<uint64_t> talk = Chain({0});
+  Chain({500});
+  Chain({600});
+  const uint64_t tail = cache_.Insert(talk[0], Tokens(100), Block())->id;
+  EXPECT_EQ(pool_.used_blocks(), 4);
+  ASSERT_TRUE(cache_.Evict());
+  EXPECT_FALSE(Has(kPrefixRoot, 500));
+  ASSERT_TRUE(cache_.Evict());
+  EXPECT_FALSE(Has(kPrefixRoot, 600));
+  EXPECT_TRUE(Has(talk[0], 100));
+  ASSERT_NE(cache_.Insert(tail, Tokens(200), Block()), nullptr);
+  Chain({700});
+  ASSERT_TRUE(cache_.Evict());
+  EXPECT_FALSE(Has(tail, 200)) << "the prompt is newer";
+  Chain({800});
+  ASSERT_TRUE(cache_.Evict());
+  EXPECT_FALSE(Has(talk[0], 100));
+  EXPECT_TRUE(Has(kPrefixRoot, 0));
+  Chain({900});
+  ASSERT_TRUE(cache_.Evict());
+  EXPECT_FALSE(Has(kPrefixRoot, 0)) << "was used with its tail, before the prompts";
+  EXPECT_TRUE(Has(kPrefixRoot, 700));
+}
+
+TEST_F(PrefixCacheTest, GivingUpManyBlocksTakesNoScanOverThoseInUse) {
+  BlockPool pool(&kBackend, kSize * 40000);
+  PrefixCache cache;
+  std::vector<CacheBlock> held;
+  for (int32_t i = 0; i < 40000; ++i) {
+    CacheBlock block = pool.Allocate(kSize);
+    if (i < 20000) held.push_back(block);
+    cache.Insert(kPrefixRoot, Tokens(i * 16), std::move(block));
+  }
+  for (int i = 0; i < 20000; ++i) ASSERT_TRUE(cache.Evict());
+  EXPECT_FALSE(cache.Evict());
+  EXPECT_EQ(cache.blocks(), 20000);
+}
+
 TEST_F(PrefixCacheTest, BlocksInUseAreNotGivenUp) {
   Chain({0});
   const CacheBlock held = cache_.Find(kPrefixRoot, Tokens(0))->block;

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/cancellation.h"
 #include "core/rl/rollout_worker.h"
+#include "core/rl/trajectory_parts.h"
 #include "rollout/policy_handle.h"
 
 namespace sluice {
@@ -42,13 +43,13 @@ struct RolloutGroup {
   // Sequences that it stands for in limits and gauges.
   size_t sequences() const { return kind == GroupKind::kSample ? request.indices.size() : 1; }
 
-  // A report of progress that the caller has not fetched yet gives way to the next of the same completion: a
-  // slow caller makes no queue.
+  // A report of progress that the caller has not fetched yet becomes one with the next of the same
+  // completion: a slow caller makes no queue.
   void HandOver(Trajectory trajectory) {
     absl::MutexLock lock(&mu);
     for (Trajectory& waiting : ready) {
       if (waiting.key == trajectory.key) {
-        waiting = std::move(trajectory);
+        if (FirstToken(trajectory) == 0 || !Append(trajectory, waiting).ok()) waiting = std::move(trajectory);
         return;
       }
     }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/rl/trajectory_parts.h"
+
 namespace sluice {
 namespace {
 
@@ -18,18 +20,27 @@ int64_t BytesOf(const Trajectory& t) {
 }  // namespace
 
 void ProgressTable::Keep(const SampleRef& sample, Trajectory report) {
-  const Trajectory* before = Find(sample);
-  if (before != nullptr && before->tokens.size() >= report.tokens.size()) return;
-  const int64_t more = BytesOf(report) - (before == nullptr ? 0 : BytesOf(*before));
-  if (bytes_ + more > max_bytes_) return;
-  bytes_ += more;
-  reports_[sample] = std::move(report);
-  if (!sample.group.evaluation) unsaved_.insert(sample);
+  const auto it = reports_.find(sample);
+  const bool whole = FirstToken(report) == 0;
+  if (it == reports_.end() && !whole) return;
+  if (it != reports_.end() && it->second.tokens.size() >= EndToken(report)) return;
+  const int64_t before = it == reports_.end() ? 0 : BytesOf(it->second);
+  if (bytes_ + BytesOf(report) - (whole ? before : 0) > max_bytes_) return;
+  if (it == reports_.end()) {
+    bytes_ += BytesOf(report);
+    reports_.emplace(sample, std::move(report));
+  } else {
+    if (!Append(std::move(report), it->second).ok()) return;
+    bytes_ += BytesOf(it->second) - before;
+  }
+  const auto saved = saved_.find(sample);
+  const bool grown = saved == saved_.end() || reports_.at(sample).tokens.size() * 4 >= saved->second * 5;
+  if (!sample.group.evaluation && grown) unsaved_.insert(sample);
 }
 
 void ProgressTable::Restore(const SampleRef& sample, Trajectory report) {
   Keep(sample, std::move(report));
-  unsaved_.erase(sample);
+  if (unsaved_.erase(sample) > 0) saved_[sample] = reports_.at(sample).tokens.size();
 }
 
 const Trajectory* ProgressTable::Find(const SampleRef& sample) const {
@@ -44,6 +55,7 @@ int64_t ProgressTable::Forget(const SampleRef& sample) {
   bytes_ -= BytesOf(it->second);
   reports_.erase(it);
   unsaved_.erase(sample);
+  saved_.erase(sample);
   return tokens;
 }
 
@@ -56,7 +68,10 @@ int64_t ProgressTable::ForgetGroup(const GroupKey& group) {
 
 std::vector<Trajectory> ProgressTable::TakeUnsaved() {
   std::vector<Trajectory> out;
-  for (const SampleRef& sample : std::exchange(unsaved_, {})) out.push_back(reports_.at(sample));
+  for (const SampleRef& sample : std::exchange(unsaved_, {})) {
+    out.push_back(reports_.at(sample));
+    saved_[sample] = out.back().tokens.size();
+  }
   return out;
 }
 

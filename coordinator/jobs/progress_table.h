@@ -1,4 +1,4 @@
-// What there is so far of the completions under way: the last report of each, for whoever goes on with it.
+// What there is so far of the completions under way: what was reported of each, for whoever goes on with it.
 // Bounded; not thread-safe.
 #pragma once
 
@@ -17,8 +17,9 @@ class ProgressTable {
   static constexpr int64_t kMaxBytes = int64_t{256} << 20;
   explicit ProgressTable(int64_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
-  // Takes a report in the place of the one before, unless it is no longer than that, or there is no room for
-  // it.
+  // Takes a report in the place of the one before, or a part (core/rl/trajectory_parts) after it, unless
+  // there is nothing new in it, tokens are missing between the two, or there is no room for it: then what was
+  // there stays, to be gone on with.
   void Keep(const SampleRef& sample, Trajectory report);
   // What the store has of a sample.
   void Restore(const SampleRef& sample, Trajectory report);
@@ -26,7 +27,8 @@ class ProgressTable {
   // Return the tokens that are forgotten.
   int64_t Forget(const SampleRef& sample);
   int64_t ForgetGroup(const GroupKey& group);
-  // The reports of training samples that came since the last call.
+  // The training samples that came, or grew by a quarter, since they were handed out: all that is handed out
+  // of a completion is a few times as long as it is.
   std::vector<Trajectory> TakeUnsaved();
   bool HasUnsaved() const { return !unsaved_.empty(); }
   int64_t bytes() const { return bytes_; }
@@ -36,6 +38,7 @@ class ProgressTable {
   int64_t bytes_ = 0;
   std::map<SampleRef, Trajectory> reports_;
   std::set<SampleRef> unsaved_;
+  std::map<SampleRef, size_t> saved_;  // tokens that were handed out
 };
 
 }  // namespace sluice

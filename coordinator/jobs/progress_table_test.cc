@@ -24,6 +24,32 @@ TEST(ProgressTable, KeepsTheLongestReportOfEachSample) {
   EXPECT_EQ(table.Find(Sample(1, 1)), nullptr);
 }
 
+TEST(ProgressTable, PutsPartsTogetherAndKeepsWhatItHasWhereOneIsMissing) {
+  const auto part = [](int32_t begin, int32_t end) {
+    Trajectory out = Report(1, 0, static_cast<size_t>(end - begin));
+    out.raw_logprobs = out.processed_logprobs = std::vector<float>(out.tokens.size());
+    out.spans = {{begin, end, 0, "h", "cpu"}};
+    return out;
+  };
+  ProgressTable table;
+  table.Keep(Sample(1, 0), part(10, 20));
+  EXPECT_EQ(table.Find(Sample(1, 0)), nullptr) << "without a beginning";
+  table.Keep(Sample(1, 0), part(0, 10));
+  table.Keep(Sample(1, 0), part(10, 30));
+  table.Keep(Sample(1, 0), part(20, 40));
+  table.Keep(Sample(1, 0), part(10, 20));  // late
+  table.Keep(Sample(1, 0), part(50, 60));
+  ASSERT_NE(table.Find(Sample(1, 0)), nullptr);
+  EXPECT_EQ(table.Find(Sample(1, 0))->tokens.size(), 40u);
+  EXPECT_EQ(table.Find(Sample(1, 0))->spans, part(0, 40).spans);
+  table.Keep(Sample(1, 0), part(0, 70));
+  table.Keep(Sample(1, 0), part(70, 80));
+  EXPECT_EQ(table.Find(Sample(1, 0))->tokens.size(), 80u);
+  EXPECT_EQ(table.TakeUnsaved()[0].tokens.size(), 80u);
+  EXPECT_EQ(table.Forget(Sample(1, 0)), 80);
+  EXPECT_EQ(table.bytes(), 0);
+}
+
 TEST(ProgressTable, HandsOutEachReportToBeSavedOnce) {
   ProgressTable table;
   EXPECT_FALSE(table.HasUnsaved());
@@ -35,6 +61,10 @@ TEST(ProgressTable, HandsOutEachReportToBeSavedOnce) {
   ASSERT_EQ(unsaved.size(), 1u);
   EXPECT_EQ(unsaved[0].tokens.size(), 128u);
   EXPECT_FALSE(table.HasUnsaved());
+  table.Keep(Sample(1, 0), Report(1, 0, 159));
+  EXPECT_FALSE(table.HasUnsaved()) << "little came";
+  table.Keep(Sample(1, 0), Report(1, 0, 160));
+  EXPECT_TRUE(table.HasUnsaved());
   EXPECT_NE(table.Find({{true, 3}, 0}), nullptr);
   EXPECT_NE(table.Find(Sample(2, 0)), nullptr);
 }

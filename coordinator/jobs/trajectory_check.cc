@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/rl/trajectory_parts.h"
 
 namespace sluice {
 namespace {
@@ -16,9 +17,11 @@ bool AllFinite(const std::vector<float>& values) {
 absl::Status CheckLengths(const Trajectory& t, const TrajectoryRules& rules) {
   const size_t tokens = t.tokens.size();
   const auto most = static_cast<size_t>(rules.sampling.max_new_tokens);
+  const bool finished = t.finish_reason != FinishReason::kUnspecified;
   if (tokens == 0) return absl::InvalidArgumentError("no tokens");
-  if (tokens > most) return absl::InvalidArgumentError("more tokens than max_new_tokens");
-  if (tokens == most && t.finish_reason == FinishReason::kUnspecified)
+  if (finished && FirstToken(t) > 0) return absl::InvalidArgumentError("finished, and not whole");
+  if (EndToken(t) > most) return absl::InvalidArgumentError("more tokens than max_new_tokens");
+  if (EndToken(t) == most && !finished)
     return absl::InvalidArgumentError("as many tokens as max_new_tokens, and not finished");
   if (t.raw_logprobs.size() != tokens || t.processed_logprobs.size() != tokens)
     return absl::InvalidArgumentError("log-probabilities and tokens differ in number");
@@ -37,13 +40,13 @@ absl::Status CheckExperts(const Trajectory& t, const TrajectoryRules& rules) {
   }
   const size_t width = static_cast<size_t>(std::max(0, experts.moe_layers)) *
                        static_cast<size_t>(std::max(0, experts.per_token));
-  if (width > 0 && experts.ids.size() == (rules.prompt_tokens + t.tokens.size() - 1) * width)
-    return absl::OkStatus();
+  const size_t fed = t.tokens.size() + (FirstToken(t) == 0 ? rules.prompt_tokens - 1 : 0);
+  if (width > 0 && experts.ids.size() == fed * width) return absl::OkStatus();
   return absl::InvalidArgumentError("experts are not those of all tokens but the last");
 }
 
 absl::Status CheckSpans(const Trajectory& t, const TrajectoryRules& rules) {
-  int32_t end = 0;
+  auto end = static_cast<int32_t>(FirstToken(t));
   for (const VersionSpan& span : t.spans) {
     if (span.begin != end || span.end <= span.begin)
       return absl::InvalidArgumentError("spans do not tile the tokens");
@@ -54,7 +57,7 @@ absl::Status CheckSpans(const Trajectory& t, const TrajectoryRules& rules) {
           absl::StrCat("sampled with another manifest of version ", span.version, " than was published"));
     }
   }
-  if (end == static_cast<int32_t>(t.tokens.size())) return absl::OkStatus();
+  if (end == static_cast<int32_t>(EndToken(t))) return absl::OkStatus();
   return absl::InvalidArgumentError("spans do not cover the tokens");
 }
 

@@ -19,7 +19,7 @@ struct TrajectoryRules {
 
 // INVALID_ARGUMENT says what is wrong: lengths have to agree, log-probabilities to be finite, spans to tile
 // the tokens and to name versions as published. An unfinished one is progress, and may grow into a finished
-// one.
+// one; it may be a part (core/rl/trajectory_parts), which is checked by itself.
 absl::Status CheckTrajectory(const Trajectory& trajectory, const TrajectoryRules& rules);
 
 }  // namespace sluice

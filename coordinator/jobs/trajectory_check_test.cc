@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/rl/trajectory_parts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -47,6 +48,23 @@ TEST_F(TrajectoryCheck, TakesWhatIsWhole) {
   sampling_.max_new_tokens = 3;
   EXPECT_TRUE(Check(Finished()).ok());
   EXPECT_FALSE(Check(progress).ok()) << "it can only be finished";
+}
+
+TEST_F(TrajectoryCheck, TakesPartsOfProgress) {
+  sampling_.max_new_tokens = 5;
+  const Trajectory part = PartOf(Finished(), 1, 3);
+  EXPECT_TRUE(Check(part).ok()) << Check(part);
+  Trajectory bad = part;
+  bad.finish_reason = FinishReason::kStop;
+  EXPECT_THAT(std::string(Check(bad).message()), HasSubstr("not whole"));
+  bad = part;
+  bad.experts.ids = Finished().experts.ids;
+  EXPECT_THAT(std::string(Check(bad).message()), HasSubstr("experts"));
+  bad = part;
+  bad.spans = {{4, 6, 3, "three", "cpu"}};
+  EXPECT_THAT(std::string(Check(bad).message()), HasSubstr("max_new_tokens"));
+  bad.spans = {{3, 5, 3, "three", "cpu"}};
+  EXPECT_THAT(std::string(Check(bad).message()), HasSubstr("not finished"));
 }
 
 TEST_F(TrajectoryCheck, RefusesWhatIsNot) {

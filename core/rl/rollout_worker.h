@@ -30,6 +30,13 @@ struct RolloutRequest {
   std::vector<Trajectory> begun;
   // Tokens between reports of progress; 0: none.
   int32_t progress_every_tokens = 0;
+  // A report of progress may be what is new since the one before, or since `begun`
+  // (core/rl/trajectory_parts), so that all of them together are as long as the completion. Finished ones are
+  // whole.
+  bool progress_in_parts = false;
+  // The only version that may sample it, from its first token to its last: FAILED_PRECONDITION where another
+  // is served when it starts, and SwapMode::kContinue does not move it. kNoPolicyVersion: any.
+  PolicyVersion only_version = kNoPolicyVersion;
   absl::Time deadline = absl::InfiniteFuture();
 };
 
@@ -58,9 +65,9 @@ class RolloutWorker {
   virtual absl::Status LoadPolicy(const PolicyRef& policy, SwapMode mode, absl::Time deadline) = 0;
 
   // Samples all of the request's completions; `on_trajectory` is called once for each as it finishes, and,
-  // when progress is asked for, with what there is of it (finish_reason kUnspecified) every so many tokens
-  // and before an error; never after the call returned, one call at a time. FAILED_PRECONDITION without a
-  // policy of that job; INVALID_ARGUMENT when the prompt and max_new_tokens do not fit the context;
+  // when progress is asked for, with what there is or what is new of it (finish_reason kUnspecified) every so
+  // many tokens and before an error; never after the call returned, one call at a time. FAILED_PRECONDITION
+  // without a policy of that job; INVALID_ARGUMENT when the prompt and max_new_tokens do not fit the context;
   // RESOURCE_EXHAUSTED when the queue is full; DEADLINE_EXCEEDED; CANCELLED. Trajectories handed over before
   // an error are good.
   virtual absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,

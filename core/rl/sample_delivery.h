@@ -14,15 +14,16 @@ class SampleDelivery {
   SampleDelivery() = default;
   explicit SampleDelivery(const RolloutRequest& request);
 
-  // INTERNAL: this completion was not asked for, came before, has fewer tokens than were reported, or is
-  // unfinished although no progress was asked for.
+  // INTERNAL: this completion was not asked for, came before, has fewer tokens than were reported, is
+  // unfinished although no progress was asked for, or is a part although it is finished or no parts were
+  // asked for.
   absl::Status Take(const Trajectory& trajectory);
   // Completions that have not come finished.
   size_t missing() const { return missing_.size(); }
 
  private:
   Draw draw_ = 0;
-  bool progress_ = false;
+  bool progress_ = false, parts_ = false;
   std::map<uint32_t, size_t> missing_;  // index -> tokens reported so far
 };
 

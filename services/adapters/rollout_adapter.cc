@@ -49,6 +49,7 @@ grpc::ServerWriteReactor<v1::GenerateResponse>* RolloutAdapter::Generate(grpc::C
         const CancelToken stop = call.cancel;
         absl::Status too_large;
         const absl::Status status = worker_.Generate(rollout, stop, [&](Trajectory trajectory) {
+          if (!too_large.ok()) return;  // others end with what there is of them
           v1::GenerateResponse response;
           *response.mutable_trajectory() = ToProto(trajectory);
           if (absl::Status fits = CheckResponseSize(response); !fits.ok()) {
@@ -76,7 +77,7 @@ grpc::ServerUnaryReactor* RolloutAdapter::ScoreTokens(grpc::CallbackServerContex
                             score_tokens_(request->job(),
                                           absl::MakeConstSpan(request->tokens().data(),
                                                               static_cast<size_t>(request->tokens_size())),
-                                          call.deadline));
+                                          call.deadline, call.cancel));
     response->mutable_logprobs()->Add(scored.logprobs.begin(), scored.logprobs.end());
     response->set_policy_version(scored.version);
     return absl::OkStatus();

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/base/cancellation.h"
 #include "core/rl/rollout_worker.h"
 #include "services/host/executor.h"
 #include "sluice/v1/rollout.grpc.pb.h"
@@ -24,7 +25,7 @@ struct ScoredTokens {
 class RolloutAdapter final : public v1::RolloutService::CallbackService {
  public:
   using ScoreTokensFunction = std::function<absl::StatusOr<ScoredTokens>(
-      const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline)>;
+      const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline, const CancelToken& cancel)>;
   // Without a function ScoreTokens is UNIMPLEMENTED.
   RolloutAdapter(RolloutWorker& worker, Executor& executor, ScoreTokensFunction score_tokens = nullptr)
       : worker_(worker), executor_(executor), score_tokens_(std::move(score_tokens)) {}

@@ -1,6 +1,7 @@
 #include "services/adapters/work_adapter.h"
 
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "core/base/status.h"
@@ -74,15 +75,18 @@ absl::Status WorkAdapter::Generate(const v1::WorkOrder& order, absl::Time deadli
                                    const CancelToken& cancel) {
   SLUICE_ASSIGN_OR_RETURN(RolloutRequest request, FromProto(order.generate()));
   request.deadline = deadline;
+  const CancelToken stop;  // also raised here: nothing is sampled that cannot be sent
+  const std::stop_callback pass_on(cancel.stop_token(), [&stop] { stop.Cancel(); });
   absl::Status too_large;
-  const absl::Status status = worker_.Generate(request, cancel, [&](Trajectory trajectory) {
+  const absl::Status status = worker_.Generate(request, stop, [&](Trajectory trajectory) {
     if (!too_large.ok()) return;
     v1::WorkReport report;
     report.set_worker(order.worker());
     report.set_order(order.order());
     *report.mutable_generated()->mutable_trajectory() = ToProto(trajectory);
     too_large = CheckResponseSize(report.generated());
-    if (too_large.ok()) link_.Report(std::move(report));
+    if (!too_large.ok()) return stop.Cancel();
+    link_.Report(std::move(report));
   });
   return too_large.ok() ? status : too_large;
 }

@@ -8,6 +8,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "core/rl/trajectory_parts.h"
 #include "services/coordinator/job_wire.h"
 #include "services/host/server_options.h"
 #include "services/wire/duration.h"
@@ -36,8 +37,8 @@ class WorkSession::Port final : public WorkPort {
   Port(std::weak_ptr<WorkSession> session, uint32_t worker) : session_(std::move(session)), worker_(worker) {}
   void Generate(uint64_t order, const RolloutRequest& request) override {
     v1::WorkOrder out = OrderOf(order, request.deadline);
-    *out.mutable_generate() = ToProto(request);
-    Send(std::move(out));
+    *out.mutable_generate() = ToProtoWithoutBegun(request);
+    if (const auto session = session_.lock()) session->Send(std::move(out), request.begun);
   }
   void Load(uint64_t order, const PolicyRef& policy, SwapMode mode, absl::Time deadline) override {
     v1::WorkOrder out = OrderOf(order, deadline);
@@ -101,6 +102,7 @@ void WorkSession::Pump() {
       writing_ = true;
       env_.metrics.Queued(-static_cast<double>(outgoing_.bytes()));
       response_ = outgoing_.Take();
+      for (const v1::WorkBegun& part : response_.begun()) begun_bytes_ -= part.ByteSizeLong();
       env_.metrics.Queued(static_cast<double>(outgoing_.bytes()));
       env_.metrics.Sent(response_.orders_size());
     }
@@ -145,7 +147,33 @@ v1::WorkResponse& WorkSession::Room(size_t bytes) {
   return outgoing_.Room(bytes);
 }
 
-void WorkSession::Send(v1::WorkOrder order) {
+WorkSession::Begun WorkSession::PartsToSend(uint64_t order, const Trajectory& whole) {
+  Begun out;
+  out.index = whole.key.index;
+  for (const Trajectory& part : PartsOf(whole, kPartBytes)) {
+    v1::WorkBegun& message = out.parts.emplace_back();
+    message.set_order(order);
+    *message.mutable_trajectory() = ToProto(part);
+    out.bytes += message.ByteSizeLong();
+  }
+  return out;
+}
+
+void WorkSession::Queue(uint64_t order, Begun begun) {
+  if (begun_bytes_ + begun.bytes > kBegunBytes) {
+    LogWarning("begun_anew", {{"order", order}, {"index", begun.index}, {"bytes", begun.bytes}});
+    return;
+  }
+  begun_bytes_ += begun.bytes;
+  for (v1::WorkBegun& part : begun.parts) {
+    const size_t bytes = part.ByteSizeLong();
+    *Room(bytes).add_begun() = std::move(part);
+  }
+}
+
+void WorkSession::Send(v1::WorkOrder order, const std::vector<Trajectory>& begun) {
+  std::vector<Begun> before;  // of the order
+  for (const Trajectory& whole : begun) before.push_back(PartsToSend(order.order(), whole));
   bool full = false;
   {
     absl::MutexLock lock(&mu_);
@@ -155,7 +183,8 @@ void WorkSession::Send(v1::WorkOrder order) {
       env_.metrics.Dispatched(absl::Now() - it->second.ended);
       it->second.ended = absl::InfinitePast();
     }
-    full = outgoing_.bytes() > kQueuedBytes;
+    full = outgoing_.bytes() - begun_bytes_ > kQueuedBytes;
+    for (Begun& each : before) Queue(order.order(), std::move(each));
     const size_t bytes = order.ByteSizeLong();
     *Room(bytes).add_orders() = std::move(order);
   }
@@ -347,7 +376,7 @@ absl::StatusOr<WorkReport> WorkSession::ReportOf(v1::WorkReport& report, absl::T
     return out;
   }
   absl::StatusOr<Trajectory> trajectory = report.has_generated()
-                                              ? FromProto(report.generated().trajectory())
+                                              ? PartFromProto(report.generated().trajectory())
                                               : absl::InvalidArgumentError("report: is missing");
   if (trajectory.ok()) {
     out.body = *std::move(trajectory);

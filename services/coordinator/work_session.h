@@ -4,7 +4,9 @@
 //
 // Bounds: while kUntaken messages with reports wait for the coordinator's actor, no further one is read,
 // which the client feels as flow control; meanwhile the leases are kept on this side (KeepLeases). What waits
-// to be sent is at most kQueuedBytes, else the client does not read and loses its stream.
+// to be sent is at most kQueuedBytes, else the client does not read and loses its stream. What orders go on
+// from goes ahead of them in parts of kPartBytes; of that at most kBegunBytes wait, further completions are
+// begun anew.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +41,8 @@ class WorkSession final : public grpc::ServerBidiReactor<v1::WorkRequest, v1::Wo
  public:
   static constexpr int kUntaken = 4;
   static constexpr size_t kQueuedBytes = size_t{64} << 20;
+  static constexpr size_t kPartBytes = size_t{1} << 19;
+  static constexpr size_t kBegunBytes = size_t{512} << 20;
 
   // It lives until the call is done, and as long as others hold it.
   static std::shared_ptr<WorkSession> Start(grpc::CallbackServerContext* context, const WorkSessionEnv& env);
@@ -46,7 +50,7 @@ class WorkSession final : public grpc::ServerBidiReactor<v1::WorkRequest, v1::Wo
 
   // Ends the stream; its workers are gone. Thread-safe, as are the next three.
   void End(const absl::Status& status);
-  void Send(v1::WorkOrder order);
+  void Send(v1::WorkOrder order, const std::vector<Trajectory>& begun = {});
   void Cancel(uint64_t order, const absl::Status& why);
   // To be called several times in a lease. While something that the client said waits for the coordinator,
   // renews the leases and says so: the client cannot.
@@ -62,6 +66,12 @@ class WorkSession final : public grpc::ServerBidiReactor<v1::WorkRequest, v1::Wo
     std::string name;
     uint64_t epoch = 0;
     absl::Time ended = absl::InfinitePast();  // when the end of an order came; past: an order was sent since
+  };
+  // A completion that an order goes on from.
+  struct Begun {
+    uint32_t index = 0;
+    std::vector<v1::WorkBegun> parts;
+    size_t bytes = 0;
   };
   class Port;
 
@@ -85,6 +95,8 @@ class WorkSession final : public grpc::ServerBidiReactor<v1::WorkRequest, v1::Wo
   // No more comes from the client: its workers are gone.
   void TakeEnd();
   v1::WorkResponse& Room(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static Begun PartsToSend(uint64_t order, const Trajectory& whole);
+  void Queue(uint64_t order, Begun begun) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   grpc::CallbackServerContext& context_;
   const WorkSessionEnv env_;
@@ -94,6 +106,7 @@ class WorkSession final : public grpc::ServerBidiReactor<v1::WorkRequest, v1::Wo
   absl::Mutex mu_;
   std::map<uint32_t, Worker> workers_ ABSL_GUARDED_BY(mu_);
   WorkBatches<v1::WorkResponse> outgoing_ ABSL_GUARDED_BY(mu_);
+  size_t begun_bytes_ ABSL_GUARDED_BY(mu_) = 0;  // of outgoing_, what orders go on from
   bool taking_in_ ABSL_GUARDED_BY(mu_) = false;  // what was read
   bool reading_ ABSL_GUARDED_BY(mu_) = false;    // or taking in what was read
   bool read_all_ ABSL_GUARDED_BY(mu_) = false;   // the client said its last

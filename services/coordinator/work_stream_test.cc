@@ -1,5 +1,6 @@
 // The Work stream between the real coordinator and workers, over loopback.
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,11 +11,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "coordinator/testing_coordinator.h"
+#include "core/rl/trajectory_parts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/adapters/work_adapter.h"
 #include "services/coordinator/fleet_service.h"
 #include "services/host/channel.h"
+#include "services/wire/types.h"
 
 namespace sluice {
 namespace {
@@ -52,6 +55,8 @@ class RawStream {
   v1::WorkResponse Hear(Wanted wanted) {
     v1::WorkResponse response;
     while (stream_->Read(&response)) {
+      largest_ = std::max(largest_, response.ByteSizeLong());
+      begun_.insert(begun_.end(), response.begun().begin(), response.begun().end());
       orders_.insert(orders_.end(), response.orders().begin(), response.orders().end());
       if (wanted(response)) return response;
     }
@@ -72,7 +77,19 @@ class RawStream {
     if (find() == orders_.end()) Hear([&](const v1::WorkResponse&) { return find() != orders_.end(); });
     return find() == orders_.end() ? v1::WorkOrder() : *find();
   }
+  // One that goes on from what others began.
+  v1::WorkOrder AwaitBegunOrder() {
+    const auto find = [&] {
+      return std::find_if(orders_.begin(), orders_.end(), [&](const v1::WorkOrder& order) {
+        return !begun_.empty() && order.order() == begun_[0].order();
+      });
+    };
+    if (find() == orders_.end()) Hear([&](const v1::WorkResponse&) { return find() != orders_.end(); });
+    return find() == orders_.end() ? v1::WorkOrder() : *find();
+  }
   void SayAll() { stream_->WritesDone(); }
+  size_t largest() const { return largest_; }  // message that came, in bytes
+  const std::vector<v1::WorkBegun>& begun() const { return begun_; }
   grpc::Status Status() {
     v1::WorkResponse response;
     while (stream_->Read(&response)) {
@@ -88,6 +105,8 @@ class RawStream {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<v1::WorkRequest, v1::WorkResponse>> stream_;
   std::vector<v1::WorkOrder> orders_;  // that came
+  std::vector<v1::WorkBegun> begun_;
+  size_t largest_ = 0;
 };
 
 class WorkStreamTest : public CoordinatorTest {
@@ -99,6 +118,7 @@ class WorkStreamTest : public CoordinatorTest {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(service_.get());
+    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
   }
@@ -255,6 +275,173 @@ TEST_F(WorkStreamTest, AnUnreadableReportEndsItsOrderAlone) {
   ASSERT_TRUE(stream.Say(say));
   DialIn(1);
   EXPECT_EQ(AwaitEnd(job).state, JobState::kSucceeded);
+}
+
+class LongContext final : public PromptEncoder {
+ public:
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override {
+    return bytes_.Encode(text);
+  }
+  absl::StatusOr<std::string> RenderChat(const std::vector<PromptMessage>& messages) const override {
+    return bytes_.RenderChat(messages);
+  }
+  int64_t max_positions() const override { return 1 << 16; }
+  int32_t eos_token() const override { return bytes_.eos_token(); }
+
+ private:
+  const BytesEncoder bytes_;
+};
+
+// Completions of 16k tokens in groups of 64 with recorded experts (48 layers, 8 of each token).
+class LongWorkTest : public WorkStreamTest {
+ protected:
+  static constexpr int32_t kTokens = 1 << 14, kLayers = 48, kPerToken = 8;
+  LongWorkTest() {
+    adjust_ = [](CoordinatorOptions& options) {
+      options.encoder = [](const JobSpec&) -> absl::StatusOr<std::unique_ptr<const PromptEncoder>> {
+        return std::make_unique<LongContext>();
+      };
+    };
+    spec_.sampling.group_size = 64;
+    spec_.sampling.params.max_new_tokens = kTokens;
+    spec_.sampling.params.record_experts = true;
+    spec_.checkpoint.progress_tokens = 64;
+  }
+  // Joins and takes the policy; the group that it is to sample.
+  static v1::WorkOrder TakeGroup(RawStream& stream, const std::string& name, v1::PolicyRef* policy) {
+    EXPECT_TRUE(stream.Join(JoinOf(0, name)).has_registered());
+    const v1::WorkOrder load = stream.AwaitOrder(/*generate=*/false);
+    *policy = load.load().policy();
+    v1::WorkRequest say;
+    say.add_reports()->set_order(load.order());
+    say.mutable_reports(0)->mutable_ended();
+    EXPECT_TRUE(stream.Say(say));
+    return stream.AwaitOrder(/*generate=*/true);
+  }
+  // All that was said is taken in.
+  static void Leave(RawStream& stream) {
+    v1::WorkRequest say;
+    say.add_leaves(0);
+    EXPECT_TRUE(stream.Say(say));
+    stream.SayAll();
+    EXPECT_TRUE(stream.Status().ok());
+  }
+  static Trajectory Begun(const v1::WorkOrder& order, uint32_t index, int32_t tokens,
+                          const v1::PolicyRef& policy) {
+    Trajectory out;
+    out.key = {order.generate().draw(), index};
+    for (int32_t t = 0; t < tokens; ++t) out.tokens.push_back((t + static_cast<int32_t>(index)) % 97);
+    out.raw_logprobs = out.processed_logprobs = std::vector<float>(out.tokens.size(), -1);
+    out.spans = {{0, tokens, policy.policy_version(), policy.manifest_hash(), "cpu"}};
+    out.experts = {kLayers, kPerToken, {}};
+    const int fed = order.generate().prompt_tokens_size() + tokens - 1;
+    for (int i = 0; i < fed * kLayers * kPerToken; ++i)
+      out.experts.ids.push_back(static_cast<uint16_t>((i + static_cast<int>(index)) % 251));
+    return out;
+  }
+};
+
+TEST_F(LongWorkTest, MuchProgressGoesOverTheStreamInPartsAndIsGoneOnFrom) {
+  StartAll();
+  RegisterLearner();
+  RegisterReward();
+  const JobId job = Submit();
+  std::map<uint32_t, Trajectory> begun;
+  v1::PolicyRef policy;
+  size_t reported = 0, there = 0;
+  {
+    RawStream first(Address());
+    const v1::WorkOrder order = TakeGroup(first, "rollout-5", &policy);
+    EXPECT_TRUE(order.generate().progress_in_parts());
+    ASSERT_EQ(order.generate().indices_size(), 64);
+    for (uint32_t index : order.generate().indices()) {
+      begun[index] = Begun(order, index, index < 8 ? kTokens - 1 : 64, policy);
+      there += ToProto(begun[index]).ByteSizeLong();
+      for (const Trajectory& part : PartsOf(begun[index], 64 * 2 * kLayers * kPerToken)) {
+        v1::WorkRequest say;
+        say.add_reports()->set_order(order.order());
+        *say.mutable_reports(0)->mutable_generated()->mutable_trajectory() = ToProto(part);
+        reported += say.ByteSizeLong();
+        ASSERT_TRUE(first.Say(say));
+      }
+    }
+    Leave(first);
+  }
+  EXPECT_GT(there, size_t{64} << 20) << "more than a message";
+  EXPECT_LT(reported, there * 11 / 10) << "each token once";
+  {
+    RawStream second(Address());
+    TakeGroup(second, "rollout-6", &policy);
+    const v1::WorkOrder order = second.AwaitBegunOrder();
+    EXPECT_EQ(order.generate().begun_size(), 0);
+    EXPECT_GT(second.begun().size(), 64u);
+    EXPECT_LT(second.largest(), size_t{4} << 20);
+    std::map<uint32_t, Trajectory> got;
+    for (const v1::WorkBegun& part : second.begun()) {
+      if (part.order() != order.order()) continue;
+      Trajectory read = *PartFromProto(part.trajectory());
+      const auto [it, fresh] = got.emplace(read.key.index, read);
+      if (!fresh) {
+        ASSERT_TRUE(Append(std::move(read), it->second).ok());
+      }
+    }
+    EXPECT_EQ(got.size(), 64u);
+    Leave(second);
+  }
+  rollouts_[0]->worker.Block();
+  DialIn(0);
+  const absl::Time limit = Soon();
+  const auto request = [&]() -> RolloutRequest {
+    for (const RolloutRequest& each : rollouts_[0]->worker.requests()) {
+      if (!each.begun.empty()) return each;
+    }
+    return {};
+  };
+  while (request().begun.empty() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(5));
+  const RolloutRequest third = request();
+  ASSERT_EQ(third.begun.size(), 64u);
+  for (const Trajectory& each : third.begun) {
+    const Trajectory& want = begun.at(each.key.index);
+    EXPECT_EQ(each.tokens, want.tokens);
+    EXPECT_EQ(each.raw_logprobs, want.raw_logprobs);
+    EXPECT_EQ(each.experts, want.experts);
+    EXPECT_EQ(each.spans, want.spans);
+  }
+}
+
+// Says more than can be sent, then samples on until it is stopped.
+class EndlessWorker final : public RolloutWorker {
+ public:
+  absl::Status LoadPolicy(const PolicyRef&, SwapMode, absl::Time) override { return absl::OkStatus(); }
+  absl::StatusOr<RolloutWorkerState> GetState() override { return RolloutWorkerState(); }
+  absl::Status Control(RolloutCommand, absl::Time) override { return absl::OkStatus(); }
+  absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,
+                        const std::function<void(Trajectory)>& on_trajectory) override {
+    Trajectory huge;
+    huge.key = {request.draw, request.indices[0]};
+    huge.text.assign(size_t{61} << 20, 'x');
+    on_trajectory(std::move(huge));
+    const absl::Time limit = Soon();
+    while (!cancel.cancelled() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
+    if (cancel.cancelled()) ++stopped;
+    return absl::CancelledError("stopped");
+  }
+  std::atomic<int> stopped{0};
+};
+
+TEST_F(WorkStreamTest, AReportThatIsTooLargeEndsItsOrderAndTheSampling) {
+  StartAll();
+  RegisterLearner();
+  RegisterReward();
+  EndlessWorker worker;
+  v1::RegisterWorkerRequest who = JoinOf(0, "rollout-0").registration();
+  who.clear_incarnation();
+  WorkAdapter adapter(
+      worker, [this] { return *MakeChannel(Address()); }, who, 1);
+  Submit();
+  const absl::Time limit = Soon();
+  while (worker.stopped == 0 && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(2));
+  EXPECT_GT(worker.stopped, 0) << "what cannot be sent is not sampled on";
 }
 
 TEST_F(WorkStreamTest, ResultsOfAnOlderRegistrationAreFenced) {

@@ -281,6 +281,7 @@ void WorkLink::Heard(v1::WorkResponse& response) {
     wake_ = wake_ || response.has_renewed() || response.joined_size() > 0;
   }
   for (uint32_t worker : lost) handler_.Lost(worker);
+  Keep(response);
   for (v1::WorkOrder& order : *response.mutable_orders()) {
     SLUICE_FAIL_POINT("worker.order_taken");
     const absl::Time deadline = now + FromProto(order.timeout());
@@ -291,6 +292,31 @@ void WorkLink::Heard(v1::WorkResponse& response) {
       LogWarning("report_refused", {{"order", cancel.order()}, {"why", cancel.why().message()}});
     }
     handler_.Cancel(cancel.order());
+  }
+}
+
+void WorkLink::Keep(v1::WorkResponse& response) {
+  absl::MutexLock lock(&mu_);
+  for (v1::WorkBegun& part : *response.mutable_begun()) {
+    Begun& begun = begun_[part.order()];
+    const size_t bytes = part.trajectory().ByteSizeLong();
+    if (!begun.too_large && begun_bytes_ + bytes > options_.begun_bytes) {
+      LogWarning("begun_anew", {{"order", part.order()}, {"bytes", begun.bytes + bytes}});
+      begun_bytes_ -= begun.bytes;
+      begun = {.too_large = true};
+    }
+    if (begun.too_large) continue;
+    begun.bytes += bytes;
+    begun_bytes_ += bytes;
+    begun.parts.Add(std::move(*part.mutable_trajectory()));
+  }
+  for (v1::WorkOrder& order : *response.mutable_orders()) {
+    auto begun = begun_.extract(order.order());
+    if (begun.empty()) continue;
+    begun_bytes_ -= begun.mapped().bytes;
+    if (!order.has_generate()) continue;
+    for (v1::Trajectory& part : begun.mapped().parts)
+      order.mutable_generate()->mutable_begun()->Add(std::move(part));
   }
 }
 
@@ -347,6 +373,8 @@ void WorkLink::LoseAll() {
     renewing_ = hurry_ = false;
     renew_at_ = absl::InfiniteFuture();
     outgoing_.Clear();
+    begun_.clear();
+    begun_bytes_ = 0;
   }
   for (uint32_t worker : lost) handler_.Lost(worker);
 }

@@ -24,7 +24,8 @@ namespace sluice {
 class WorkHandler {
  public:
   virtual ~WorkHandler() = default;
-  // To be answered with reports, unless it is cancelled or its worker's registration is lost.
+  // To be answered with reports, unless it is cancelled or its worker's registration is lost. What it goes on
+  // from is in it, whatever messages that came in.
   virtual void Take(v1::WorkOrder order, absl::Time deadline) = 0;
   virtual void Cancel(uint64_t order) = 0;
   // The orders of the worker are void: others have them.
@@ -36,6 +37,8 @@ struct WorkLinkOptions {
   size_t batch_reports = 64, batch_bytes = size_t{1} << 20;
   absl::Duration batch_wait = absl::Milliseconds(2);
   size_t queued_bytes = size_t{64} << 20;  // above it who reports waits
+  // Of what orders that are still to come go on from; what does not fit is begun anew.
+  size_t begun_bytes = size_t{1} << 30;
   absl::Duration min_backoff = absl::Milliseconds(100), max_backoff = absl::Seconds(1);
   // Without a word from the coordinator for so long while an answer is due, the stream is given up.
   absl::Duration silence = absl::Seconds(5);
@@ -72,6 +75,11 @@ class WorkLink final : public Membership {
     absl::Time not_before = absl::InfinitePast();  // of the next try to join
     absl::Duration backoff = absl::ZeroDuration();
   };
+  struct Begun {
+    google::protobuf::RepeatedPtrField<v1::Trajectory> parts;
+    size_t bytes = 0;
+    bool too_large = false;  // then there are no parts
+  };
   class Stream;
 
   void Run();
@@ -89,6 +97,8 @@ class WorkLink final : public Membership {
   v1::WorkRequest& Room(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Of the stream, on threads of gRPC.
   void Heard(v1::WorkResponse& response);
+  // Of orders that are still to come.
+  void Keep(v1::WorkResponse& response);
   void Written();
   void ReadAll();
   void Done(const absl::Status& status);
@@ -110,7 +120,9 @@ class WorkLink final : public Membership {
   size_t asked_ ABSL_GUARDED_BY(mu_) = 0;       // joins that are not answered
   bool renewing_ ABSL_GUARDED_BY(mu_) = false;  // a renewal is not answered
   absl::Time renew_at_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
-  absl::Time silent_since_ ABSL_GUARDED_BY(mu_);  // while an answer is due
+  absl::Time silent_since_ ABSL_GUARDED_BY(mu_);          // while an answer is due
+  std::map<uint64_t, Begun> begun_ ABSL_GUARDED_BY(mu_);  // by order
+  size_t begun_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   WorkBatches<v1::WorkRequest> outgoing_ ABSL_GUARDED_BY(mu_);
   absl::Time batch_since_ ABSL_GUARDED_BY(mu_);  // when the first of outgoing_ came
   bool hurry_ ABSL_GUARDED_BY(mu_) = false;      // no waiting for the batch to fill

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@ namespace sluice {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 // Far above what any test needs; only a failing test waits this long.
 absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
@@ -237,6 +239,39 @@ TEST_F(WorkLinkTest, HandsOnOrdersAndCancellations) {
   EXPECT_THAT(handler_.taken, ElementsAre(41));
   EXPECT_THAT(handler_.cancelled, ElementsAre(40));
   EXPECT_GE(handler_.latest_deadline, before + absl::Hours(1));
+}
+
+// The third order's parts are more than is kept: it is begun anew.
+TEST_F(WorkLinkTest, AnOrderHasWhatItGoesOnFromOfMessagesBefore) {
+  options_.begun_bytes = 4000;
+  std::map<uint64_t, int> parts;
+  handler_.on_take = [&](const v1::WorkOrder& order) {
+    parts[order.order()] = order.generate().begun_size();
+  };
+  const auto link = Join();
+  const auto send = [&](uint64_t order, int times, int text) {
+    for (int i = 0; i < times; ++i) {
+      v1::WorkResponse response;
+      response.add_begun()->set_order(order);
+      response.mutable_begun(0)->mutable_trajectory()->set_text(std::string(static_cast<size_t>(text), 'x'));
+      fleet_.Send(response);
+    }
+  };
+  const auto order = [&](uint64_t number) {
+    v1::WorkResponse response;
+    response.add_orders()->set_order(number);
+    response.mutable_orders(0)->mutable_generate();
+    fleet_.Send(response);
+  };
+  send(41, 2, 1000);
+  send(42, 1, 1000);
+  send(43, 5, 500);
+  for (const uint64_t number : {42, 43, 41}) order(number);
+  send(44, 3, 1000);
+  for (const uint64_t number : {44, 45}) order(number);
+  ASSERT_TRUE(handler_.Await([&] { return handler_.taken.size() == 5; }));
+  EXPECT_THAT(handler_.taken, ElementsAre(42, 43, 41, 44, 45));
+  EXPECT_THAT(parts, ElementsAre(Pair(41, 2), Pair(42, 1), Pair(43, 0), Pair(44, 3), Pair(45, 0)));
 }
 
 TEST_F(WorkLinkTest, ReportsGoInOrderAndInBatches) {

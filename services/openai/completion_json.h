@@ -43,7 +43,7 @@ struct ChoiceDelta {
   uint32_t index = 0;
   bool first = false;  // of the choice: a chat says the role
   std::string text;
-  size_t first_token = 0;  // of `trajectory`, that was not reported yet
+  size_t first_token = 0;  // place in `trajectory` of the first that was not reported yet
   size_t text_offset = 0;  // bytes reported before
 };
 // Says the finish_reason when the trajectory has one.

@@ -1,6 +1,7 @@
 #include "services/openai/endpoint.h"
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "core/rl/sampling_check.h"
+#include "core/rl/trajectory_parts.h"
 #include "nlohmann/json.hpp"
 
 namespace sluice::openai {
@@ -99,7 +101,7 @@ class Answer {
     if (trajectory.finish_reason != FinishReason::kUnspecified)
       usage_.completion_tokens += static_cast<int64_t>(trajectory.tokens.size());
     if (call_.stream) {
-      if (!SendDelta(place, trajectory)) stop.Cancel();
+      if (!SendDelta(place, std::move(trajectory))) stop.Cancel();
     } else if (trajectory.finish_reason != FinishReason::kUnspecified) {
       choices_[place] = {static_cast<uint32_t>(place), std::move(trajectory)};
     }
@@ -128,20 +130,30 @@ class Answer {
   struct Progress {
     size_t bytes = 0, tokens = 0;
     bool begun = false;
+    Trajectory held;  // parts that showed no text yet; none without tokens
   };
 
-  bool SendDelta(size_t place, const Trajectory& trajectory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  // Of a part, what is new is all of it and what is held; of a whole, what was not shown.
+  bool SendDelta(size_t place, Trajectory trajectory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     Progress& before = progress_[place];
     const bool finished = trajectory.finish_reason != FinishReason::kUnspecified;
-    const size_t bytes = std::max(trajectory.text.size(), before.bytes);
-    if (!finished && before.begun && bytes == before.bytes) return true;  // nothing to show yet
+    const bool part = FirstToken(trajectory) > 0;
+    if (part && !before.held.tokens.empty()) {
+      Trajectory all = std::exchange(before.held, {});
+      if (Append(std::move(trajectory), all).ok()) trajectory = std::move(all);
+    }
+    const size_t shown = part ? 0 : std::min(before.bytes, trajectory.text.size());  // of its text
+    if (!finished && before.begun && trajectory.text.size() == shown) {
+      if (part) before.held = std::move(trajectory);
+      return true;
+    }
     ChoiceDelta delta;
     delta.index = static_cast<uint32_t>(place);
     delta.first = !before.begun;
-    delta.text = trajectory.text.size() > before.bytes ? trajectory.text.substr(before.bytes) : "";
-    delta.first_token = before.tokens;
+    delta.text = trajectory.text.substr(shown);
+    delta.first_token = part ? 0 : before.tokens;
     delta.text_offset = before.bytes;
-    before = {bytes, trajectory.tokens.size(), true};
+    before = {before.bytes + delta.text.size(), EndToken(trajectory), true, {}};
     streamed_ = true;
     return reply_.SendEvent(DeltaJson(head_, delta, trajectory));
   }
@@ -157,25 +169,50 @@ class Answer {
   JobId job_;
 };
 
-// Runs all requests of a call at once; the first error ends the others.
+// Threads out of a number that all calls share.
+class HelperThreads {
+ public:
+  // As many of `wanted` as there are.
+  HelperThreads(std::atomic<int>& taken, int limit, size_t wanted) : taken_(taken) {
+    while (count_ < wanted) {
+      if (taken_.fetch_add(1) >= limit) {
+        taken_.fetch_sub(1);
+        return;
+      }
+      ++count_;
+    }
+  }
+  ~HelperThreads() { taken_.fetch_sub(static_cast<int>(count_)); }
+  size_t count() const { return count_; }
+
+ private:
+  std::atomic<int>& taken_;
+  size_t count_ = 0;
+};
+
+// Runs the requests of a call, as many at once as there are threads; the first error ends the others.
 absl::Status GenerateAll(RolloutWorker& worker, const std::vector<RolloutRequest>& requests,
-                         const CancelToken& gone, Answer& answer) {
+                         const HelperThreads& helpers, const CancelToken& gone, Answer& answer) {
   const CancelToken stop;
   const std::stop_callback pass_on(gone.stop_token(), [&stop] { stop.Cancel(); });
   absl::Mutex mu;
   absl::Status first;
-  const auto run = [&](size_t i) {
-    const absl::Status status =
-        worker.Generate(requests[i], stop, [&, i](Trajectory t) { answer.Take(i, std::move(t), stop); });
-    if (status.ok()) return;
-    absl::MutexLock lock(&mu);
-    if (first.ok()) first = status;
-    stop.Cancel();
+  std::atomic<size_t> next{0};
+  const auto run = [&] {
+    for (size_t i = next.fetch_add(1); i < requests.size() && !stop.cancelled(); i = next.fetch_add(1)) {
+      const absl::Status status =
+          worker.Generate(requests[i], stop, [&, i](Trajectory t) { answer.Take(i, std::move(t), stop); });
+      if (status.ok()) continue;
+      absl::MutexLock lock(&mu);
+      if (first.ok()) first = status;
+      stop.Cancel();
+    }
   };
   std::vector<std::thread> others;
-  for (size_t i = 1; i < requests.size(); ++i) others.emplace_back(run, i);
-  run(0);
+  for (size_t i = 0; i < helpers.count(); ++i) others.emplace_back(run);
+  run();
   for (std::thread& other : others) other.join();
+  if (first.ok() && stop.cancelled()) return absl::CancelledError("the client is gone");
   return first;
 }
 
@@ -235,9 +272,12 @@ absl::Status Endpoint::Complete(CallKind kind, const HttpRequest& http, const Ca
     request.prompt_tokens = std::move(tokens);
     request.sampling = call.sampling;
     request.progress_every_tokens = call.stream ? 1 : 0;
+    request.progress_in_parts = true;
+    if (call.model == model.Name()) request.only_version = model.version;
     request.deadline = absl::Now() + options_.call_limit;
   }
-  const absl::Status status = GenerateAll(worker_, requests, gone, answer);
+  const HelperThreads helpers(helper_threads_, options_.max_helper_threads, requests.size() - 1);
+  const absl::Status status = GenerateAll(worker_, requests, helpers, gone, answer);
   answer.Finish(status);
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 // The OpenAI API over a RolloutWorker, so that existing tools can look at a policy, also while it is trained:
 //   GET /health, GET /v1/models, GET /v1/models/ID, POST /v1/completions, POST /v1/chat/completions
-// A model is named JOB (whatever version is served) or JOB@VERSION (only that one). Thread-safe.
+// A model is named JOB (whatever version is served) or JOB@VERSION: that one samples the whole answer, or the
+// call fails (503) when another is served before all of its prompts have started. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -32,6 +33,8 @@ struct ServedModel {
 
 struct EndpointOptions {
   absl::Duration call_limit = absl::Minutes(10);
+  // Of all calls together, that sample further prompts of a call beside its own thread.
+  int max_helper_threads = 64;
 };
 
 class Endpoint {
@@ -53,6 +56,7 @@ class Endpoint {
   const ModelSource model_;
   const EndpointOptions options_;
   std::atomic<uint64_t> next_call_{0};
+  std::atomic<int> helper_threads_{0};
 };
 
 }  // namespace sluice::openai

@@ -1,10 +1,15 @@
 #include "services/openai/endpoint.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "core/rl/trajectory_parts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -24,7 +29,16 @@ class AlphabetWorker final : public RolloutWorker {
   absl::StatusOr<RolloutWorkerState> GetState() override { return RolloutWorkerState(); }
   absl::Status Generate(const RolloutRequest& request, const CancelToken& cancel,
                         const std::function<void(Trajectory)>& on_trajectory) override {
-    requests.push_back(request);
+    {
+      absl::MutexLock lock(&mu);
+      requests.push_back(request);
+      most_at_once = std::max(most_at_once, ++running);
+    }
+    const absl::Cleanup ended = [this] {
+      absl::MutexLock lock(&mu);
+      --running;
+    };
+    if (slow) absl::SleepFor(absl::Milliseconds(1));
     Trajectory t;
     for (const uint32_t index : request.indices) {
       t = Trajectory();
@@ -40,7 +54,12 @@ class AlphabetWorker final : public RolloutWorker {
         t.processed_logprobs.push_back(-1);
         t.text.push_back(static_cast<char>('a' + i));
         t.spans = {{0, i + 1, 7, "h", "cpu"}};
-        if (request.progress_every_tokens > 0) on_trajectory(t);
+        if (request.progress_every_tokens == 0) continue;
+        Trajectory part =
+            request.progress_in_parts && !wholes ? PartOf(t, static_cast<size_t>(i), t.tokens.size()) : t;
+        // The text of every other token is only certain with the next one.
+        if (!wholes) part.text = i % 2 == 1 ? t.text.substr(static_cast<size_t>(i) - 1) : "";
+        on_trajectory(part);
       }
       t.finish_reason = FinishReason::kLength;
       on_trajectory(t);
@@ -52,6 +71,10 @@ class AlphabetWorker final : public RolloutWorker {
   int32_t fail_after = -1;
   absl::Status failure;
   bool cancelled = false;
+  bool wholes = true;  // reports of progress have all there is
+  bool slow = false;
+  absl::Mutex mu;
+  int running = 0, most_at_once = 0;
 };
 
 // Keeps what was sent; the client leaves after `events_until_gone` events.
@@ -137,6 +160,56 @@ TEST_F(EndpointTest, StreamsWhatIsNewAndEndsWithDone) {
   const Json usage = Json::parse(reply_.events[reply_.events.size() - 2]);
   EXPECT_EQ(usage["usage"]["total_tokens"], 4);
   EXPECT_EQ(Json::parse(reply_.events[reply_.events.size() - 3])["choices"][0]["finish_reason"], "length");
+}
+
+TEST_F(EndpointTest, StreamsEachTokenOnceWhereTheWorkerReportsParts) {
+  for (const bool wholes : {true, false}) {
+    worker_.wholes = wholes;
+    reply_ = KeptReply();
+    Post("/v1/completions", R"({"prompt": "x", "max_tokens": 7, "stream": true, "logprobs": 0})");
+    ASSERT_GE(reply_.events.size(), 3u);
+    EXPECT_EQ(reply_.events.back(), "[DONE]");
+    std::string text, tokens;
+    std::vector<int> offsets;
+    for (size_t i = 0; i + 1 < reply_.events.size(); ++i) {
+      const Json choice = Json::parse(reply_.events[i])["choices"][0];
+      text += choice["text"].get<std::string>();
+      for (const Json& token : choice["logprobs"]["tokens"]) tokens += token.get<std::string>();
+      for (const Json& offset : choice["logprobs"]["text_offset"]) offsets.push_back(offset);
+    }
+    EXPECT_EQ(text, "abcdefg") << wholes;
+    EXPECT_EQ(tokens, "abcdefg") << wholes;
+    EXPECT_EQ(offsets.size(), 7u);
+    EXPECT_TRUE(worker_.requests.back().progress_in_parts);
+  }
+}
+
+TEST_F(EndpointTest, ManyPromptsTakeAFewThreads) {
+  Endpoint few(worker_, [this] { return model_; }, {.max_helper_threads = 3});
+  worker_.slow = true;
+  std::string prompts;
+  for (int i = 0; i < 64; ++i) absl::StrAppend(&prompts, i == 0 ? "" : ", ", "[", i + 1, "]");
+  few.Handle({"POST", "/v1/completions", "application/json",
+              absl::StrCat(R"({"max_tokens": 1, "prompt": [)", prompts, "]}")},
+             gone_, reply_);
+  EXPECT_EQ(reply_.http_status, 200);
+  EXPECT_EQ(reply_.json()["choices"].size(), 64u);
+  EXPECT_EQ(worker_.requests.size(), 64u);
+  EXPECT_LE(worker_.most_at_once, 4);
+  EXPECT_GT(worker_.most_at_once, 1);
+}
+
+TEST_F(EndpointTest, HoldsTheVersionThatWasNamedAndNoOther) {
+  for (const char* model : {"", "job", "job@7"})
+    Post("/v1/completions", absl::StrCat(R"({"prompt": [[1], [2]], "model": ")", model, "\"}"));
+  ASSERT_EQ(worker_.requests.size(), 6u);
+  for (size_t i = 0; i < 6; ++i)
+    EXPECT_EQ(worker_.requests[i].only_version, i < 4 ? kNoPolicyVersion : 7) << i;
+  worker_.fail_after = 0;
+  worker_.failure = absl::FailedPreconditionError("version 7 of job \"job\" is not served; version 8 is");
+  reply_ = KeptReply();
+  Post("/v1/completions", R"({"prompt": "x", "model": "job@7"})");
+  ExpectError(503, "version 8 is");
 }
 
 TEST_F(EndpointTest, StopsTheWorkerWhenTheClientOfAStreamIsGone) {

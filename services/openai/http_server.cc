@@ -134,6 +134,9 @@ class CivetServer final : public HttpServer {
  private:
   void Handle(mg_connection* connection) {
     ConnectionReply reply(connection);
+    // So that a probe of the process's health is answered however many calls there are.
+    if (absl::string_view(mg_get_request_info(connection)->request_method) == "GET")
+      return Answer(connection, reply);
     const int calls = calls_.fetch_add(1) + 1;
     if (calls > options_.max_calls) {
       reply.Send(503,
@@ -153,7 +156,7 @@ class CivetServer final : public HttpServer {
     request.path = info->local_uri == nullptr ? "" : info->local_uri;
     const char* type = mg_get_header(connection, "Content-Type");
     request.content_type = type == nullptr ? "" : type;
-    if (!ReadBody(connection, options_.max_body_bytes, request.body)) {
+    if (request.method != "GET" && !ReadBody(connection, options_.max_body_bytes, request.body)) {
       return reply.Send(413,
                         ErrorJson("invalid_request_error", absl::StrCat("the body is larger than ",
                                                                         options_.max_body_bytes, " bytes")),

@@ -1,4 +1,5 @@
-// HTTP/1.1 on a loopback address, with a bound on everything: calls at once (more get 503), the size of a
+// HTTP/1.1 on a loopback address, with a bound on everything: POST calls at once (more get 503; a GET, which
+// is answered at once and whose body is not read, is no call), the size of a
 // body (413), the time that a silent client may take. A client that goes away raises its call's token.
 // Thread-safe.
 #pragma once

@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -129,6 +130,34 @@ TEST(HttpServer, RefusesMoreCallsThanItTakes) {
   EXPECT_THAT(second.Read(), StartsWith("HTTP/1.1 503 "));
   end.Notify();
   EXPECT_THAT(first.Read(), StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST(HttpServer, AnswersGetsHoweverManyCallsThereAre) {
+  HttpOptions options;
+  options.max_calls = 2;
+  absl::BlockingCounter begun(2);
+  absl::Notification end;
+  const auto server = Serve(options, [&](const HttpRequest& request, const CancelToken&, HttpReply& reply) {
+    if (request.method == "POST") {
+      begun.DecrementCount();
+      end.WaitForNotification();
+    }
+    reply.Send(200, "{}");
+  });
+  Client first(server->address()), second(server->address());
+  first.Send(Post(""));
+  second.Send(Post(""));
+  begun.Wait();
+  for (int i = 0; i < 20; ++i) {
+    Client probe(server->address()), third(server->address());
+    probe.Send("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(probe.Read(), StartsWith("HTTP/1.1 200 OK"));
+    third.Send(Post(""));
+    EXPECT_THAT(third.Read(), StartsWith("HTTP/1.1 503 "));
+  }
+  end.Notify();
+  EXPECT_THAT(first.Read(), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(second.Read(), StartsWith("HTTP/1.1 200 OK"));
 }
 
 // Ends when its client is gone or the server stops.

@@ -9,6 +9,23 @@
 #include "services/wire/types.h"
 
 namespace sluice {
+namespace {
+
+// A request is one message: begun completions that do not fit are begun anew.
+v1::GenerateRequest FittingProto(const RolloutRequest& request) {
+  constexpr size_t kMaxBegunBytes = size_t{kMaxMessageBytes} / 4 * 3;
+  v1::GenerateRequest out = ToProtoWithoutBegun(request);
+  size_t bytes = 0;
+  for (const Trajectory& begun : request.begun) {
+    v1::Trajectory proto = ToProto(begun);
+    bytes += proto.ByteSizeLong();
+    if (bytes > kMaxBegunBytes) break;
+    *out.add_begun() = std::move(proto);
+  }
+  return out;
+}
+
+}  // namespace
 
 RemoteRolloutWorker::RemoteRolloutWorker(Peer peer, absl::Duration state_timeout)
     : peer_(std::move(peer)),
@@ -29,10 +46,10 @@ absl::Status RemoteRolloutWorker::Generate(const RolloutRequest& request, const 
   ClientCall call(peer_, request.deadline, &cancel);
   SampleDelivery delivery(request);
   absl::Status bad = absl::OkStatus();
-  const auto reader = stub_->Generate(call.context(), ToProto(request));
+  const auto reader = stub_->Generate(call.context(), FittingProto(request));
   v1::GenerateResponse response;
   while (bad.ok() && reader->Read(&response)) {
-    absl::StatusOr<Trajectory> trajectory = FromProto(response.trajectory());
+    absl::StatusOr<Trajectory> trajectory = PartFromProto(response.trajectory());
     bad = trajectory.ok() ? delivery.Take(*trajectory) : trajectory.status();
     if (bad.ok()) on_trajectory(*std::move(trajectory));
   }

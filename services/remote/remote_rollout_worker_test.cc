@@ -1,5 +1,7 @@
 #include "services/remote/remote_rollout_worker.h"
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -310,13 +312,41 @@ TEST(RolloutAdapter, RefusesCorruptRequestsWithTheFieldNamed) {
   EXPECT_TRUE(fake.requests().empty());
 }
 
+TEST(RolloutAdapter, ScoringIsCancelledWhenTheClientGivesUp) {
+  FakeRolloutWorker fake;
+  std::atomic<bool> cancelled{false};
+  Executor executor;
+  RolloutAdapter adapter(fake, executor,
+                         [&](const JobId&, absl::Span<const int32_t>, absl::Time,
+                             const CancelToken& cancel) -> absl::StatusOr<ScoredTokens> {
+                           const absl::Time limit = absl::Now() + absl::Seconds(30);
+                           while (!cancel.cancelled() && absl::Now() < limit) std::this_thread::yield();
+                           cancelled = cancel.cancelled();
+                           return absl::CancelledError("scoring");
+                         });
+  TestingServer server(adapter);
+  v1::ScoreTokensRequest request;
+  request.set_job("job");
+  request.add_tokens(1);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+  v1::ScoreTokensResponse response;
+  EXPECT_EQ(v1::RolloutService::NewStub(server.peer().channel)
+                ->ScoreTokens(&context, request, &response)
+                .error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  executor.Stop();
+  EXPECT_TRUE(cancelled);
+}
+
 TEST(RolloutAdapter, ScoresTokensWithItsFunction) {
   FakeRolloutWorker fake;
   Executor executor;
-  RolloutAdapter with(fake, executor, [](const JobId& job, absl::Span<const int32_t> tokens, absl::Time) {
-    return absl::StatusOr<ScoredTokens>(
-        ScoredTokens{std::vector<float>(tokens.size() - 1, -0.5f), static_cast<PolicyVersion>(job.size())});
-  });
+  RolloutAdapter with(
+      fake, executor, [](const JobId& job, absl::Span<const int32_t> tokens, absl::Time, const CancelToken&) {
+        return absl::StatusOr<ScoredTokens>(ScoredTokens{std::vector<float>(tokens.size() - 1, -0.5f),
+                                                         static_cast<PolicyVersion>(job.size())});
+      });
   RolloutAdapter without(fake, executor);
   TestingServer server_with(with), server_without(without);
   v1::ScoreTokensRequest request;

@@ -32,9 +32,8 @@ class RolloutRole final : public HostedRole {
         max_groups_(max_groups),
         endpoint_(*engine_, [this] { return Served(); }),
         adapter_(*engine_, host.executor(),
-                 [this](const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline) {
-                   return Score(job, tokens, deadline);
-                 }) {
+                 [this](const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline,
+                        const CancelToken& cancel) { return Score(job, tokens, deadline, cancel); }) {
     if (policies_ == nullptr) return;
     weight_adapter_ = std::make_unique<WeightAdapter>(policies_->channel(), host.executor());
   }
@@ -70,10 +69,10 @@ class RolloutRole final : public HostedRole {
   }
 
  private:
-  absl::StatusOr<ScoredTokens> Score(const JobId& job, absl::Span<const int32_t> tokens,
-                                     absl::Time deadline) {
+  absl::StatusOr<ScoredTokens> Score(const JobId& job, absl::Span<const int32_t> tokens, absl::Time deadline,
+                                     const CancelToken& cancel) {
     SLUICE_ASSIGN_OR_RETURN(TokenScores scores,
-                            engine_->ScoreTokens(job, {tokens.begin(), tokens.end()}, deadline));
+                            engine_->ScoreTokens(job, {tokens.begin(), tokens.end()}, deadline, cancel));
     return ScoredTokens{std::move(scores.logprobs), scores.version};
   }
 

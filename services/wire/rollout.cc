@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/rl/trajectory_parts.h"
 #include "services/wire/field_check.h"
 #include "services/wire/types.h"
 
@@ -60,16 +61,27 @@ absl::Status CheckBegun(const Trajectory& begun, const RolloutRequest& request) 
 
 absl::Status ReadBegun(const v1::GenerateRequest& proto, RolloutRequest& request) {
   std::set<uint32_t> seen;
+  std::vector<std::string> places;  // of the first part of each
   for (int i = 0; i < proto.begun_size(); ++i) {
     const std::string field = absl::StrCat("begun[", i, "]");
-    absl::StatusOr<Trajectory> begun = FromProto(proto.begun(i));
+    absl::StatusOr<Trajectory> begun = PartFromProto(proto.begun(i));
     if (!begun.ok()) return Within(field, begun.status());
-    SLUICE_RETURN_IF_ERROR(Within(field, CheckBegun(*begun, request)));
+    if (FirstToken(*begun) > 0) {
+      const bool goes_on = !request.begun.empty() && EndToken(request.begun.back()) == FirstToken(*begun);
+      const absl::Status added = goes_on ? Append(*std::move(begun), request.begun.back())
+                                         : absl::InvalidArgumentError("does not go on from the one before");
+      if (!added.ok()) return absl::InvalidArgumentError(absl::StrCat(field, ".spans: ", added.message()));
+      continue;
+    }
     if (!seen.insert(begun->key.index).second) {
       return absl::InvalidArgumentError(
           absl::StrCat(field, ".key.index: ", begun->key.index, " is there twice"));
     }
+    places.push_back(field);
     request.begun.push_back(*std::move(begun));
+  }
+  for (size_t i = 0; i < request.begun.size(); ++i) {
+    SLUICE_RETURN_IF_ERROR(Within(places[i], CheckBegun(request.begun[i], request)));
   }
   return absl::OkStatus();
 }
@@ -77,6 +89,12 @@ absl::Status ReadBegun(const v1::GenerateRequest& proto, RolloutRequest& request
 }  // namespace
 
 v1::GenerateRequest ToProto(const RolloutRequest& request) {
+  v1::GenerateRequest out = ToProtoWithoutBegun(request);
+  for (const Trajectory& begun : request.begun) *out.add_begun() = ToProto(begun);
+  return out;
+}
+
+v1::GenerateRequest ToProtoWithoutBegun(const RolloutRequest& request) {
   v1::GenerateRequest out;
   out.set_job(request.job);
   out.set_domain(request.domain == RandomDomain::kEvaluation ? v1::EVALUATION : v1::TRAINING);
@@ -86,8 +104,9 @@ v1::GenerateRequest ToProto(const RolloutRequest& request) {
   out.set_attempt(request.attempt);
   out.mutable_prompt_tokens()->Add(request.prompt_tokens.begin(), request.prompt_tokens.end());
   *out.mutable_sampling() = ToProto(request.sampling);
-  for (const Trajectory& begun : request.begun) *out.add_begun() = ToProto(begun);
   out.set_progress_every_tokens(request.progress_every_tokens);
+  out.set_progress_in_parts(request.progress_in_parts);
+  if (request.only_version != kNoPolicyVersion) out.set_only_policy_version(request.only_version);
   return out;
 }
 
@@ -99,7 +118,7 @@ absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto) {
   check.TokenIds(proto.prompt_tokens(), kMaxTokens, "prompt_tokens");
   check.Require(proto.has_sampling(), "sampling", "is missing");
   check.NotNegative(proto.progress_every_tokens(), "progress_every_tokens");
-  check.AtMost(proto.begun_size(), proto.indices_size(), "begun", "members");
+  check.NotNegative(proto.only_policy_version(), "only_policy_version");
   SLUICE_RETURN_IF_ERROR(check.status());
   RolloutRequest out;
   out.job = proto.job();
@@ -114,6 +133,8 @@ absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto) {
   out.sampling = *std::move(sampling);
   SLUICE_RETURN_IF_ERROR(ReadBegun(proto, out));
   out.progress_every_tokens = proto.progress_every_tokens();
+  out.progress_in_parts = proto.progress_in_parts();
+  if (proto.has_only_policy_version()) out.only_version = proto.only_policy_version();
   return out;
 }
 

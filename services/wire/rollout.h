@@ -9,6 +9,8 @@ namespace sluice {
 
 // The deadline is not in the message: it is the call's.
 v1::GenerateRequest ToProto(const RolloutRequest& request);
+// For who sends `begun` by itself.
+v1::GenerateRequest ToProtoWithoutBegun(const RolloutRequest& request);
 absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto);
 
 absl::StatusOr<SwapMode> FromProto(v1::LoadPolicyRequest::SwapMode proto);

@@ -4,8 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/rl/trajectory_parts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/wire/types.h"
 
 namespace sluice {
 namespace {
@@ -111,7 +113,6 @@ TEST(GenerateRequestProto, IsRefusedWhenWhatWasBegunIsNotItsOwn) {
   ASSERT_TRUE(FromProto(ToProto(good)).ok()) << FromProto(ToProto(good)).status();
   const std::vector<std::pair<std::string, void (*)(RolloutRequest&)>> cases = {
       {"progress_every_tokens", [](RolloutRequest& r) { r.progress_every_tokens = -1; }},
-      {"begun", [](RolloutRequest& r) { r.begun.assign(4, Begun()); }},
       {"begun[1].key.index", [](RolloutRequest& r) { r.begun.push_back(Begun()); }},
       {"begun[0].key.index", [](RolloutRequest& r) { r.begun[0].key.index = 1; }},
       {"begun[0].key.draw", [](RolloutRequest& r) { r.begun[0].key.draw = 1; }},
@@ -129,6 +130,36 @@ TEST(GenerateRequestProto, IsRefusedWhenWhatWasBegunIsNotItsOwn) {
     change(bad);
     ExpectRefused(ToProto(bad), field);
   }
+}
+
+TEST(GenerateRequestProto, PutsPartsOfWhatWasBegunTogether) {
+  RolloutRequest in = SomeRequest();
+  in.sampling.record_experts = true;
+  Trajectory other = Begun();
+  other.key.index = 5;
+  in.begun = {Begun(), other};
+  for (Trajectory& begun : in.begun) begun.experts = {1, 2, {0, 1, 65535, 3, 4, 5, 6, 7}};
+  v1::GenerateRequest parts = ToProto(in);
+  parts.clear_begun();
+  for (const Trajectory& begun : in.begun) {
+    for (const Trajectory& part : PartsOf(begun, 1)) *parts.add_begun() = ToProto(part);
+  }
+  ASSERT_EQ(parts.begun_size(), 4);
+  const absl::StatusOr<RolloutRequest> out = FromProto(parts);
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ(out->begun.size(), 2u);
+  for (size_t i : {0u, 1u}) {
+    EXPECT_EQ(out->begun[i].key, in.begun[i].key);
+    EXPECT_EQ(out->begun[i].tokens, in.begun[i].tokens);
+    EXPECT_EQ(out->begun[i].experts, in.begun[i].experts);
+    EXPECT_EQ(out->begun[i].spans, in.begun[i].spans);
+  }
+  v1::GenerateRequest bad = parts;
+  bad.mutable_begun()->DeleteSubrange(0, 1);
+  ExpectRefused(bad, "begun[0].spans");
+  bad = parts;
+  bad.mutable_begun()->SwapElements(1, 3);
+  ExpectRefused(bad, "begun[1].spans");
 }
 
 TEST(LoadPolicyProto, KeepsTheSwapModeAndRefusesAnUnknownOne) {

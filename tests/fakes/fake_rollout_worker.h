@@ -21,6 +21,7 @@
 #include "core/base/random.h"
 #include "core/rl/rollout_worker.h"
 #include "core/rl/sampling_check.h"
+#include "core/rl/trajectory_parts.h"
 
 namespace sluice {
 
@@ -218,30 +219,32 @@ class FakeRolloutWorker final : public RolloutWorker {
       const Trajectory whole = Make(request, index, policy);
       const size_t every = static_cast<size_t>(request.progress_every_tokens);
       if (!failure.status.ok() && delivered == failure.delivered) {
-        if (every > 0 && whole.tokens.size() > 1) on_trajectory(PartOf(whole, whole.tokens.size() / 2));
+        if (every > 0 && whole.tokens.size() / 2 > BegunTokens(request, index))
+          on_trajectory(Unfinished(whole, BegunTokens(request, index), whole.tokens.size() / 2, request));
         return failure.status;
       }
       if (cancel.cancelled()) return absl::CancelledError("generating");
-      for (size_t n = every; every > 0 && n < whole.tokens.size(); n += every)
-        on_trajectory(PartOf(whole, n));
+      size_t reported = BegunTokens(request, index);
+      for (size_t n = every; every > 0 && n < whole.tokens.size(); n += every) {
+        if (n <= reported) continue;
+        on_trajectory(Unfinished(whole, std::exchange(reported, n), n, request));
+      }
       on_trajectory(whole);
       ++delivered;
     }
     return failure.status;
   }
 
-  // What there was of a completion after its first `tokens`.
-  static Trajectory PartOf(const Trajectory& whole, size_t tokens) {
-    Trajectory out = whole;
-    out.alternatives.resize(tokens * (whole.alternatives.size() / whole.tokens.size()));
-    if (!out.experts.ids.empty())
-      out.experts.ids.resize(whole.experts.ids.size() - whole.tokens.size() + tokens);
-    out.tokens.resize(tokens);
-    out.raw_logprobs.resize(tokens);
-    out.processed_logprobs.resize(tokens);
-    while (out.spans.back().begin >= static_cast<int32_t>(tokens)) out.spans.pop_back();
-    out.spans.back().end = static_cast<int32_t>(tokens);
-    out.finish_reason = FinishReason::kUnspecified;
+  static size_t BegunTokens(const RolloutRequest& request, uint32_t index) {
+    for (const Trajectory& begun : request.begun) {
+      if (begun.key.index == index) return begun.tokens.size();
+    }
+    return 0;
+  }
+  // What is reported of a completion after its first `tokens`, when `reported` of them were before.
+  static Trajectory Unfinished(const Trajectory& whole, size_t reported, size_t tokens,
+                               const RolloutRequest& request) {
+    Trajectory out = PartOf(whole, request.progress_in_parts ? std::min(reported, tokens) : 0, tokens);
     out.text.clear();
     return out;
   }

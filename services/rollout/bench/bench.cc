@@ -106,7 +106,7 @@ class Bench {
     LoadShape warm = shape;
     warm.new_tokens = std::min<int64_t>(4, shape.new_tokens);
     SLUICE_RETURN_IF_ERROR(Load(warm).status());
-    std::vector<double> prefill, decode, end_to_end;
+    std::vector<double> prefill, decode, end_to_end, seconds, shares;
     for (int run = 0; run < options_.runs; ++run) {
       Say(absl::StrCat(group > 1 ? "group " : "batch ", row.batch(), ": run ", run + 1, " of ",
                        options_.runs));
@@ -115,8 +115,10 @@ class Bench {
       SLUICE_ASSIGN_OR_RETURN(const LoadTimes prefilled, Load(prompts));
       prefill.push_back(PrefillRate(prefilled, prompts));
       SLUICE_ASSIGN_OR_RETURN(const LoadTimes times, Load(shape));
-      const double decoded = DecodeRate(times, shape);
-      if (decoded > 0) decode.push_back(decoded);  // 0: too few tokens to tell
+      const DecodeWindow window = DecodeWindowOf(times, shape);
+      if (window.rate() > 0) decode.push_back(window.rate());
+      seconds.push_back(window.seconds);
+      shares.push_back(window.share);
       end_to_end.push_back(EndToEndRate(times, shape));
       row.prompt_tokens_computed = static_cast<int64_t>(times.readings.back().prompt_tokens);
       row.cache_bytes = std::max(row.cache_bytes, CacheBytes(times));
@@ -124,6 +126,9 @@ class Bench {
     }
     row.prefill = SpreadOf(prefill);
     row.decode = SpreadOf(decode);
+    row.decode_runs = static_cast<int>(decode.size());
+    row.decode_seconds = SpreadOf(seconds);
+    row.decode_share = SpreadOf(shares);
     row.end_to_end = SpreadOf(end_to_end);
     shape.each_token = true;
     SLUICE_ASSIGN_OR_RETURN(const LoadTimes timed, Load(shape));

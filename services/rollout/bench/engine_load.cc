@@ -45,9 +45,15 @@ class Watcher {
   absl::Duration Elapsed() const { return absl::Now() - begin_; }
 
  private:
+  // Again where the thread had to wait in between: time and counters would not belong together.
   Reading Read() const {
-    return {absl::Now() - begin_, metrics_.prompt_tokens.Value(), metrics_.tokens_generated.Value(),
-            metrics_.sequences_running.Value(), metrics_.cache_blocks_used.Value()};
+    while (true) {
+      const absl::Time before = absl::Now();
+      const Reading read = {before - begin_, metrics_.prompt_tokens.Value(),
+                            metrics_.tokens_generated.Value(), metrics_.sequences_running.Value(),
+                            metrics_.cache_blocks_used.Value()};
+      if (absl::Now() - before < kReadingPeriod) return read;
+    }
   }
   void Watch() {
     while (!stop_) {

@@ -6,6 +6,8 @@
 namespace sluice::bench {
 namespace {
 
+constexpr double kLeastShare = 0.5;
+
 double PerSecond(double count, absl::Duration time) {
   const double seconds = absl::ToDoubleSeconds(time);
   return seconds > 0 ? count / seconds : 0;
@@ -13,7 +15,9 @@ double PerSecond(double count, absl::Duration time) {
 
 }  // namespace
 
-double DecodeRate(const LoadTimes& times, const LoadShape& shape) {
+double DecodeWindow::rate() const { return share >= kLeastShare && seconds > 0 ? tokens / seconds : 0; }
+
+DecodeWindow DecodeWindowOf(const LoadTimes& times, const LoadShape& shape) {
   const double prompts = static_cast<double>(shape.requests * shape.prompt_tokens);
   const double completions = static_cast<double>(shape.completions());
   const Reading* begin = nullptr;
@@ -21,12 +25,12 @@ double DecodeRate(const LoadTimes& times, const LoadShape& shape) {
   for (const Reading& reading : times.readings) {
     const bool decoding = reading.prompt_tokens >= prompts && reading.new_tokens >= completions;
     if (begin == nullptr && decoding) begin = &reading;
-    if (begin == nullptr) continue;
-    end = &reading;
-    if (reading.running < completions && &reading != begin) break;
+    if (begin != nullptr && reading.running >= completions) end = &reading;
   }
-  if (begin == nullptr || end == begin) return 0;
-  return PerSecond(end->new_tokens - begin->new_tokens, end->at - begin->at);
+  const double all = completions * static_cast<double>(shape.new_tokens - 1);
+  if (end == nullptr || all <= 0) return {};
+  const double tokens = end->new_tokens - begin->new_tokens;
+  return {tokens, absl::ToDoubleSeconds(end->at - begin->at), tokens / all};
 }
 
 double PrefillRate(const LoadTimes& times, const LoadShape& shape) {

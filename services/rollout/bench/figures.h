@@ -10,10 +10,16 @@
 
 namespace sluice::bench {
 
-// Tokens per second while all sequences decode: from the moment when the last prompt was computed until the
-// first completion is finished. Where prompts are computed together, these are all tokens between the first
-// and the last one of every completion.
-double DecodeRate(const LoadTimes& times, const LoadShape& shape);
+// What was sampled while all sequences decoded: from the first look at the counters when every sequence had
+// its first token until the last one when all of them still ran.
+struct DecodeWindow {
+  double tokens = 0, seconds = 0;
+  double share = 0;  // of the tokens that follow a first one
+  // Tokens per second; 0, not measured, where the window holds less than half of the tokens: the looks came
+  // too late, or there are too few tokens.
+  double rate() const;
+};
+DecodeWindow DecodeWindowOf(const LoadTimes& times, const LoadShape& shape);
 
 // Prompt tokens per second of a load with one new token.
 double PrefillRate(const LoadTimes& times, const LoadShape& shape);

@@ -26,25 +26,57 @@ LoadShape TwoOfFour() {
   return shape;
 }
 
-TEST(DecodeRate, CountsOnlyWhileAllSequencesDecode) {
-  EXPECT_DOUBLE_EQ(DecodeRate(Staggered(), TwoOfFour()), 4 / 0.2);  // from 200 to 400 ms
+TEST(DecodeWindow, CountsOnlyWhileAllSequencesDecode) {
+  const DecodeWindow window = DecodeWindowOf(Staggered(), TwoOfFour());
+  EXPECT_DOUBLE_EQ(window.tokens, 2);  // from 200 to 300 ms
+  EXPECT_DOUBLE_EQ(window.seconds, 0.1);
+  EXPECT_DOUBLE_EQ(window.share, 2.0 / 6);
+  EXPECT_EQ(window.rate(), 0) << "a third of the tokens is too few to tell";
 }
 
-TEST(DecodeRate, IsAllTokensBetweenFirstAndLastWhenPromptsAreComputedTogether) {
-  LoadTimes times;
-  times.readings = {{Ms(0), 0, 0, 2, 0},
-                    {Ms(50), 20, 2, 2, 2},
-                    {Ms(60), 20, 4, 2, 2},
-                    {Ms(70), 20, 6, 2, 2},
-                    {Ms(80), 20, 8, 0, 0}};
-  EXPECT_DOUBLE_EQ(DecodeRate(times, TwoOfFour()), 2 * (4 - 1) / 0.03);
+// Two completions of so many tokens, one each every 10 ms; looked at each time, or not at all in between.
+LoadTimes Together(int tokens, int unseen_from, int unseen_to) {
+  LoadTimes out;
+  out.readings = {{Ms(0), 0, 0, 2, 0}};
+  for (int i = 1; i <= tokens; ++i) {
+    if (i >= unseen_from && i < unseen_to) continue;
+    out.readings.push_back({Ms(50 + 10 * i), 20, 2.0 * i, i < tokens ? 2.0 : 0.0, 2});
+  }
+  return out;
 }
 
-TEST(DecodeRate, IsZeroWithoutASecondToken) {
+LoadShape TwoOf(int tokens) {
+  LoadShape shape = TwoOfFour();
+  shape.new_tokens = tokens;
+  return shape;
+}
+
+TEST(DecodeWindow, IsNearlyAllTokensWhenPromptsAreComputedTogether) {
+  const DecodeWindow window = DecodeWindowOf(Together(20, 0, 0), TwoOf(20));
+  EXPECT_DOUBLE_EQ(window.rate(), 200);
+  EXPECT_DOUBLE_EQ(window.share, 18.0 / 19);
+}
+
+TEST(DecodeWindow, IsNotStretchedByALateLastLook) {
+  LoadTimes times = Together(20, 0, 0);
+  times.readings.back().at = Ms(10000);  // the watcher did not get to run
+  EXPECT_DOUBLE_EQ(DecodeWindowOf(times, TwoOf(20)).rate(), 200);
+}
+
+TEST(DecodeWindow, IsNotMeasuredWhereTheLooksMissedMostOfIt) {
+  LoadTimes times = Together(20, 1, 18);  // what is left is the last moments
+  times.readings.back().at = Ms(10000);
+  const DecodeWindow window = DecodeWindowOf(times, TwoOf(20));
+  EXPECT_LT(window.share, 0.1);
+  EXPECT_EQ(window.rate(), 0);
+  EXPECT_DOUBLE_EQ(DecodeWindowOf(Together(20, 5, 15), TwoOf(20)).rate(), 200) << "a gap inside does no harm";
+}
+
+TEST(DecodeWindow, IsEmptyWithoutASecondToken) {
   LoadTimes times;
   times.readings = {{Ms(0), 0, 0, 2, 0}, {Ms(50), 20, 2, 0, 0}};
-  EXPECT_EQ(DecodeRate(times, TwoOfFour()), 0);
-  EXPECT_EQ(DecodeRate({}, TwoOfFour()), 0);
+  EXPECT_EQ(DecodeWindowOf(times, TwoOfFour()).rate(), 0);
+  EXPECT_EQ(DecodeWindowOf({}, TwoOfFour()).rate(), 0);
 }
 
 TEST(Rates, AreOverTheWholeLoad) {

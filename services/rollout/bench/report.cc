@@ -39,6 +39,9 @@ Json RowJson(const BenchSetting& setting, const BenchRow& row) {
   out["rss_beyond_mib"] = MiB(BytesBeyond(setting, row));
   out["matrix_share"] = Share(MatrixShare(setting, row));
   out["read_share"] = row.decode.median > 0 ? Json(Share(ReadShare(setting, row))) : Json(nullptr);
+  out["decode_runs"] = row.decode_runs;
+  out["decode_window_seconds"] = Rounded(row.decode_seconds.median, 0.001);
+  out["decode_window_share"] = Share(row.decode_share.median);
   out["spread"] = {{"prefill_tps", SpreadJson(row.prefill)},
                    {"decode_tps", SpreadJson(row.decode)},
                    {"e2e_tps", SpreadJson(row.end_to_end)}};
@@ -57,6 +60,18 @@ std::string RowText(const BenchSetting& setting, const BenchRow& row) {
                          row.latency.first_median, row.latency.p50, row.latency.p95, row.latency.p99,
                          Percent(MatrixShare(setting, row)), Percent(ReadShare(setting, row)),
                          MiB(row.anonymous_bytes), MiB(BytesBeyond(setting, row)));
+}
+
+std::string Range(const Spread& spread) {
+  return spread.most > 0 ? absl::StrFormat("%.0f to %.0f", spread.least, spread.most) : "-";
+}
+
+// How far the runs are apart, and what the decode rate was measured over.
+std::string SpreadText(const BenchSetting& setting, const BenchRow& row) {
+  return absl::StrFormat("%-9d %18s %18s %18s   %d of %d runs, %.2f s with %.0f %% of the tokens\n",
+                         row.batch(), Range(row.prefill), Range(row.decode), Range(row.end_to_end),
+                         row.decode_runs, setting.runs, row.decode_seconds.median,
+                         100 * row.decode_share.median);
 }
 
 }  // namespace
@@ -116,6 +131,9 @@ std::string ReportTable(const BenchSetting& setting, const std::vector<BenchRow>
                   "batch      tok/s    tok/s    tok/s        ms       ms       ms       ms     peak     peak"
                   "       MiB       MiB\n");
   for (const BenchRow& row : rows) absl::StrAppend(&out, RowText(setting, row));
+  absl::StrAppendFormat(&out, "least to most, tok/s\n%-9s %18s %18s %18s   decode measured in, over\n",
+                        "batch", "prefill", "decode", "e2e");
+  for (const BenchRow& row : rows) absl::StrAppend(&out, SpreadText(setting, row));
   for (const BenchRow& row : rows) {
     if (row.group > 1) {
       absl::StrAppendFormat(&out, "a group of %d on one prompt of %d tokens: %d prompt tokens computed\n",

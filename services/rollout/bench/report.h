@@ -29,7 +29,9 @@ struct BenchSetting {
 // One batch, or one group on one prompt.
 struct BenchRow {
   int64_t requests = 1, group = 1;
-  Spread prefill, decode, end_to_end;  // tokens per second
+  Spread prefill, decode, end_to_end;   // tokens per second
+  int decode_runs = 0;                  // that measured `decode`: their windows held enough of the tokens
+  Spread decode_seconds, decode_share;  // of the windows of all runs
   Latency latency;
   int64_t prompt_tokens_computed = 0;  // by one load
   int64_t anonymous_bytes = 0;         // resident, at the end of the row's loads

@@ -64,6 +64,9 @@ BenchRow SomeRow() {
   row.requests = 4;
   row.prefill = {500, 400, 600};
   row.decode = {200, 190, 210};
+  row.decode_runs = 2;
+  row.decode_seconds = {1.25, 1, 1.5};
+  row.decode_share = {0.9, 0.4, 0.95};
   row.prompt_tokens_computed = 40;
   row.anonymous_bytes = 5 << 20;
   row.cache_bytes = 1 << 10;
@@ -78,6 +81,16 @@ TEST(Report, HasTheSharesOfTheMachine) {
   unmeasured.machine = {};
   EXPECT_EQ(MatrixShare(unmeasured, SomeRow()), 0);
   EXPECT_EQ(ReadShare(unmeasured, SomeRow()), 0);
+}
+
+TEST(Report, ShowsTheSpreadAndHowManyRunsMeasuredTheDecodeRate) {
+  EXPECT_THAT(
+      ReportTable(SomeSetting(), {SomeRow()}),
+      HasSubstr("400 to 600         190 to 210                  -   2 of 3 runs, 1.25 s with 90 % of the"));
+  const auto json = ReportJson(SomeSetting(), {SomeRow()})["rows"][0];
+  EXPECT_EQ(json["decode_runs"], 2);
+  EXPECT_EQ(json["decode_window_seconds"], 1.25);
+  EXPECT_EQ(json["decode_window_share"], 0.9);
 }
 
 TEST(Report, IsOneObjectForPrograms) {
