@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace sluice {
 namespace {
@@ -104,6 +105,9 @@ bool SaysLanguage(const std::string& info, CodeLanguage language) {
   return language == CodeLanguage::kPython ? in(kPython) : in(kCpp);
 }
 
+// Editors of some systems put it in front of a text; to a compiler it is no part of the program.
+constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 std::string Source(const Block& block) {
   std::string out;
   for (absl::string_view line : block.lines) absl::StrAppend(&out, line, "\n");
@@ -114,9 +118,11 @@ std::string Source(const Block& block) {
 
 Program FindProgram(absl::string_view completion, CodeLanguage language) {
   constexpr absl::string_view kOpen = "<think>", kClose = "</think>";
+  absl::ConsumePrefix(&completion, kByteOrderMark);
   size_t close = completion.rfind(kClose);
   absl::string_view said =
       close == absl::string_view::npos ? completion : completion.substr(close + kClose.size());
+  absl::ConsumePrefix(&said, kByteOrderMark);
   size_t open = said.rfind(kOpen);
   if (open != absl::string_view::npos && absl::StripAsciiWhitespace(said.substr(0, open)).empty()) {
     return {"", false, "the reasoning is not closed, so there is no program after it"};
@@ -131,6 +137,7 @@ Program FindProgram(absl::string_view completion, CodeLanguage language) {
   if (chosen == blocks.rend()) chosen = last(false);
   if (chosen == blocks.rend()) chosen = blocks.rbegin();
   Program program = chosen == blocks.rend() ? Program{std::string(said)} : Program{Source(*chosen), true};
+  if (absl::StartsWith(program.source, kByteOrderMark)) program.source.erase(0, kByteOrderMark.size());
   if (absl::StripAsciiWhitespace(program.source).empty()) program.missing = "the completion holds no program";
   return program;
 }

@@ -54,6 +54,18 @@ TEST(Program, IsOutsideTheReasoning) {
   EXPECT_FALSE(FindProgram("```python\n```", CodeLanguage::kPython).missing.empty());
 }
 
+TEST(Program, IsWithoutAByteOrderMark) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(Python(mark + "x = 1\n"), "x = 1\n");
+  EXPECT_EQ(Python(mark + "```python\nx = 1\n```"), "x = 1\n");
+  EXPECT_EQ(Python("```python\n" + mark + "x = 1\n```"), "x = 1\n");
+  EXPECT_EQ(Python("   ```python\n   " + mark + "x = 1\n   ```"), "x = 1\n");
+  EXPECT_EQ(Python(mark + "<think>a</think>" + mark + "x = 3"), "x = 3");
+  EXPECT_FALSE(FindProgram(mark + "<think>x = 1", CodeLanguage::kPython).missing.empty());
+  EXPECT_FALSE(FindProgram("```python\n" + mark + "\n```", CodeLanguage::kPython).missing.empty());
+  EXPECT_EQ(Python("x = '" + mark + "'\n"), "x = '" + mark + "'\n");  // within it belongs to the program
+}
+
 TEST(Program, OfTenMegabytesIsFoundInLinearTime) {
   std::string fences;
   while (fences.size() < (size_t{10} << 20)) fences += "```python\nx = 1\n``` \n~~~\n<think>\n~~~\n";
