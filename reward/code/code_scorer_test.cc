@@ -51,6 +51,39 @@ TEST(CodeScorer, AssertsSeeTheFunctionOnly) {
   EXPECT_THAT(wrong.detail, Not(HasSubstr("9")));
 }
 
+TEST(CodeScorer, AByteOrderMarkIsNoError) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(Assert(mark + "def f(x): return x * x", R"(["assert f(2) == 4"])").outcome, "passed");
+  EXPECT_EQ(Stdio("```python\n" + mark + "print(input())\n```", R"([{"stdin": "a", "expected_stdout": "a"}])")
+                .outcome,
+            "passed");
+}
+
+// What a program finds around it is the same in each test, whatever it left in the one before.
+TEST(CodeScorer, TestsOfACompletionSeeNothingOfEachOther) {
+  constexpr char kProgram[] =
+      "import os\n"
+      "def state():\n"
+      "  for top in ('/work', '/tmp', '/dev/shm'):\n"
+      "    yield top, os.listdir(top), os.stat(top).st_mode & 0o7777, os.stat(top).st_mtime_ns == 0\n"
+      "    for name in os.listdir(top): yield name\n"
+      "print(list(state()))\n"
+      "for top in ('/work', '/tmp', '/dev/shm'):\n"
+      "  os.makedirs(top + '/a/b')\n"
+      "  open(top + '/a/b/.c', 'w').write('x' * 100000)\n"
+      "  os.chmod(top + '/a', 0)\n"
+      "  os.mkfifo(top + '/\\xff odd')\n"
+      "  os.symlink('/', top + '/link')\n"
+      "  os.utime(top, ns=(0, 0))\n"
+      "  os.chmod(top, 0o100)\n";
+  const std::string clean =
+      "[('/work', [], 448, False), ('/tmp', [], 448, False), ('/dev/shm', [], 448, False)]";
+  const nlohmann::json test = {{"stdin", ""}, {"expected_stdout", clean}};
+  ItemJudgement judged = Stdio(kProgram, nlohmann::json::array({test, test, test}).dump());
+  EXPECT_EQ(judged.outcome, "passed") << judged.detail;
+  EXPECT_EQ(judged.tests.size(), 3u);
+}
+
 TEST(CodeScorer, ShareIsGraded) {
   CodeScorerSpec spec = Spec(CodeTests::kAsserts);
   spec.credit = CodeCredit::kShare;

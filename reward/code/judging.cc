@@ -12,6 +12,7 @@ namespace sluice {
 namespace {
 
 constexpr double kTimeoutsBeforeGivingUp = 2;
+constexpr absl::Duration kShortestWall = absl::Seconds(5);
 
 }  // namespace
 
@@ -41,7 +42,7 @@ absl::StatusOr<RowBox*> JudgeBoxes::row() {
 SandboxLimits TestLimits(const CodeScorerSpec& spec) {
   SandboxLimits limits;
   limits.cpu = absl::Seconds(spec.timeout_seconds);
-  limits.wall = 2 * limits.cpu;  // a busy machine is not the program's fault
+  limits.wall = std::max(2 * limits.cpu, kShortestWall);  // a busy machine is not the program's fault
   limits.memory_bytes = spec.memory_bytes;
   limits.output_bytes = spec.output_bytes;
   return limits;

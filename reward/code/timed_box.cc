@@ -36,8 +36,28 @@ absl::Status TimeIsLeft(const JudgeLimits& limits) {
   return absl::OkStatus();
 }
 
+absl::Status TimedBox::WriteFile(absl::string_view name, absl::string_view content, bool executable) {
+  if (!used_) SLUICE_RETURN_IF_ERROR(box_.WriteFile(name, content, executable));
+  files_[std::string(name)] = {std::string(content), executable};
+  return absl::OkStatus();
+}
+
+absl::Status TimedBox::Clear() {
+  SLUICE_RETURN_IF_ERROR(box_.Clear());
+  files_.clear();
+  used_ = false;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<SandboxRun>> TimedBox::Start(const RunRequest& request) {
   SLUICE_RETURN_IF_ERROR(TimeIsLeft(limits_));
+  if (used_) {
+    SLUICE_RETURN_IF_ERROR(box_.Clear());
+    for (const auto& [name, file] : files_) {
+      SLUICE_RETURN_IF_ERROR(box_.WriteFile(name, file.content, file.executable));
+    }
+  }
+  used_ = true;
   RunRequest timed = request;
   timed.limits.wall = std::min(request.limits.wall, std::max(kShortestRun, limits_.deadline - absl::Now()));
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<SandboxRun> run, box_.Start(timed));

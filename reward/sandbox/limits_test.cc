@@ -10,7 +10,7 @@ namespace {
 using LimitsTest = SandboxFixture;
 
 TEST_F(LimitsTest, MemoryOfTheWholeTreeCounts) {
-  SandboxLimits limits;
+  SandboxLimits limits = Patient();
   limits.memory_bytes = int64_t{96} << 20;
   EXPECT_EQ(Python("x = bytearray(200 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1", "", limits).end,
             RunEnd::kMemoryLimit);
@@ -24,7 +24,7 @@ TEST_F(LimitsTest, MemoryOfTheWholeTreeCounts) {
 }
 
 TEST_F(LimitsTest, FilesOfTheBoxCountAsMemory) {
-  SandboxLimits limits;
+  SandboxLimits limits = Patient();
   limits.memory_bytes = int64_t{64} << 20;
   limits.file_bytes = int64_t{256} << 20;
   EXPECT_EQ(
@@ -34,7 +34,7 @@ TEST_F(LimitsTest, FilesOfTheBoxCountAsMemory) {
 
 TEST_F(LimitsTest, FilesAboveALaterRunsMemoryCountAgainstIt) {
   EXPECT_EQ(Python("open('/work/big', 'wb').write(b'x' * (60 << 20))").exit_code, 0);
-  SandboxLimits limits;
+  SandboxLimits limits = Patient();
   limits.memory_bytes = int64_t{32} << 20;
   EXPECT_EQ(Python("print(1)", "", limits).end, RunEnd::kMemoryLimit);
   EXPECT_EQ(Python("import os\nos.remove('/work/big')").exit_code, 0);
@@ -49,9 +49,8 @@ TEST_F(LimitsTest, PeakMemoryIsOfTheRun) {
 }
 
 TEST_F(LimitsTest, CpuTimeOfOrphansCounts) {
-  SandboxLimits limits;
+  SandboxLimits limits = Patient();
   limits.cpu = absl::Milliseconds(200);
-  limits.wall = absl::Seconds(20);
   const RunResult r = Python(
       "import os, time\nif os.fork() == 0:\n  if os.fork() == 0:\n    while True: pass\n  "
       "os._exit(0)\ntime.sleep(60)",
@@ -61,8 +60,8 @@ TEST_F(LimitsTest, CpuTimeOfOrphansCounts) {
 }
 
 TEST_F(LimitsTest, WallTimeEndsASleeper) {
-  SandboxLimits limits;
-  limits.wall = absl::Milliseconds(100);
+  SandboxLimits limits = Patient();
+  limits.wall = absl::Seconds(2);
   const RunResult r =
       Python("import signal, time\nsignal.signal(15, signal.SIG_IGN)\nprint('x', flush=True)\ntime.sleep(60)",
              "", limits);
@@ -76,7 +75,7 @@ TEST_F(LimitsTest, OutputIsDrainedAndBounded) {
   EXPECT_EQ(large.end, RunEnd::kExited);
   EXPECT_EQ(large.output.size(), 200000u);
   EXPECT_EQ(large.error_output.size(), 65536u);
-  SandboxLimits limits;
+  SandboxLimits limits = Patient();
   limits.output_bytes = 100000;
   const RunResult flood = Python("while True: print('x' * 1000)", "", limits);
   EXPECT_EQ(flood.end, RunEnd::kOutputLimit);
@@ -88,13 +87,12 @@ TEST_F(LimitsTest, OutputIsDrainedAndBounded) {
 }
 
 TEST_F(LimitsTest, ProcessesAndThreadsAreBounded) {
-  SandboxLimits limits;
+  SandboxLimits limits = Patient();
   limits.processes = 16;
-  limits.wall = absl::Seconds(2);
   EXPECT_EQ(Python("import os, time\nwhile True:\n  if os.fork() == 0: time.sleep(30)", "", limits).end,
             RunEnd::kProcessLimit);
   EXPECT_EQ(Python("import threading, time\nfor i in range(40): threading.Thread(target=time.sleep, "
-                   "args=(30,)).start()",
+                   "args=(30,), daemon=True).start()",
                    "", limits)
                 .end,
             RunEnd::kProcessLimit);
@@ -106,7 +104,7 @@ TEST_F(LimitsTest, ProcessesAndThreadsAreBounded) {
 }
 
 TEST_F(LimitsTest, FilesAndDescriptorsAreBounded) {
-  SandboxLimits limits;
+  SandboxLimits limits = Patient();
   limits.file_bytes = int64_t{1} << 20;
   limits.files = 50;
   limits.open_files = 32;

@@ -60,17 +60,23 @@ class Box : public SandboxBox {
       : sandbox_(sandbox), slot_(slot), scratch_(std::in_place, std::move(scratch)) {}
   ~Box() override;
   absl::Status WriteFile(absl::string_view name, absl::string_view content, bool executable) override {
+    if (!scratch_) return Lost();
     return scratch_->Write(name, content, executable);
   }
   absl::StatusOr<std::string> ReadFile(absl::string_view name, int64_t max_bytes) override {
+    if (!scratch_) return Lost();
     return scratch_->Read(name, max_bytes);
   }
+  absl::Status Clear() override;
   absl::StatusOr<std::unique_ptr<SandboxRun>> Start(const RunRequest& request) override;
 
  private:
+  static absl::Status Lost() { return absl::UnavailableError("the box's slot has failed; open another box"); }
+  absl::Status Ready() const;
+
   SandboxImpl* const sandbox_;
   SandboxSlot* const slot_;
-  std::optional<Scratch> scratch_;
+  std::optional<Scratch> scratch_;  // none: the box is lost
   std::shared_ptr<WatchedRun> current_;
 };
 
@@ -113,11 +119,24 @@ Box::~Box() {
   sandbox_->Return(slot_);
 }
 
-absl::StatusOr<std::unique_ptr<SandboxRun>> Box::Start(const RunRequest& request) {
+absl::Status Box::Ready() const {
   if (current_ != nullptr && !current_->AwaitEnd(absl::InfinitePast())) {
     return absl::FailedPreconditionError("a run of this box has not ended yet");
   }
-  if (!slot_->usable()) return absl::UnavailableError("the box's slot has failed; open another box");
+  return slot_->usable() && scratch_ ? absl::OkStatus() : Lost();
+}
+
+absl::Status Box::Clear() {
+  if (absl::Status s = Ready(); !s.ok()) return s;
+  scratch_.reset();  // what the files hold is free before anything new needs it
+  auto fresh = slot_->OpenBox();
+  if (!fresh.ok()) return absl::UnavailableError(fresh.status().message());
+  scratch_.emplace(*std::move(fresh));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<SandboxRun>> Box::Start(const RunRequest& request) {
+  if (absl::Status s = Ready(); !s.ok()) return s;
   FileDescriptor channel;
   auto watched = slot_->StartRun(request, channel);
   if (!watched.ok()) return watched.status();

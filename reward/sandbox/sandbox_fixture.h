@@ -21,8 +21,14 @@ class SandboxFixture : public ::testing::Test {
     ASSERT_TRUE(box.ok()) << box.status();
     box_ = *std::move(box);
   }
+  // The defaults, but for a machine that has other things to do.
+  static SandboxLimits Patient() {
+    SandboxLimits limits;
+    limits.wall = absl::Seconds(60);
+    return limits;
+  }
   RunResult Python(const std::string& source, const std::string& input = "",
-                   const SandboxLimits& limits = {}) {
+                   const SandboxLimits& limits = Patient()) {
     RunRequest request;
     request.python_source = source;
     request.standard_input = input;
@@ -32,6 +38,7 @@ class SandboxFixture : public ::testing::Test {
   RunResult Program(const std::vector<std::string>& argv) {
     RunRequest request;
     request.argv = argv;
+    request.limits = Patient();
     return Finish(request);
   }
   RunResult Finish(const RunRequest& request) {

@@ -86,6 +86,33 @@ TEST_F(SandboxTest, CompilesAndRunsAProgram) {
   EXPECT_EQ(r.output, "hi\n");
 }
 
+TEST_F(SandboxTest, AClearedBoxIsAsNew) {
+  ASSERT_TRUE(box_->WriteFile("mine", "1").ok());
+  EXPECT_EQ(
+      Python("import os\nfor t in ('.', '/tmp', '/dev/shm'): os.makedirs(t + '/a/b'); os.chmod(t, 0o500)\n")
+          .exit_code,
+      0);
+  ASSERT_TRUE(box_->Clear().ok());
+  EXPECT_EQ(
+      Python("import os\nprint([os.listdir(t) for t in ('.', '/tmp', '/dev/shm')])\nopen('new', 'w')").output,
+      "[[], [], []]\n");
+  EXPECT_TRUE(box_->ReadFile("new", 10).ok());
+  EXPECT_FALSE(box_->ReadFile("mine", 10).ok());
+  EXPECT_TRUE(box_->WriteFile("mine", "2").ok());
+  EXPECT_EQ(Python("print(open('mine').read())").output, "2\n");
+}
+
+TEST_F(SandboxTest, ABoxIsNotClearedUnderARun) {
+  RunRequest request;
+  request.python_source = "import time\ntime.sleep(60)";
+  auto run = box_->Start(request);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(box_->Clear().code(), absl::StatusCode::kFailedPrecondition);
+  (*run)->Kill();
+  (*run)->Wait();
+  EXPECT_TRUE(box_->Clear().ok());
+}
+
 TEST_F(SandboxTest, AProgramThatIsNotThereExits127) {
   const RunResult r = Program({"./absent"});
   EXPECT_EQ(r.end, RunEnd::kExited);

@@ -14,8 +14,11 @@
 
 namespace sluice {
 
-// Smaller than the sandbox's own defaults, so that bombs end soon.
+// Smaller than the sandbox's own defaults, so that bombs end soon: by processor time, which a loaded machine
+// does not shorten. The wall time is for what waits for ever.
 SandboxLimits AttackLimits();
+// Of programs that use no processor time until their wall time ends them.
+SandboxLimits WaitLimits();
 SandboxLimits With(void (*change)(SandboxLimits&));
 
 struct Attack {

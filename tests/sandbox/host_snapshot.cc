@@ -5,13 +5,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <set>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace sluice {
 namespace {
@@ -83,6 +86,37 @@ void AddDescriptors(Facts& facts) {
   }
 }
 
+constexpr int kAllLevels = 64;
+
+// Each entry below `folder`, so many levels deep. A folder that goes away meanwhile ends itself alone: the
+// library's recursive iterator would end there, and with it whatever comes after.
+template <typename Visit>
+void Walk(const fs::path& folder, int levels, const Visit& visit) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    visit(*it);
+    std::error_code gone;
+    if (levels > 1 && fs::is_directory(it->symlink_status(gone))) Walk(it->path(), levels - 1, visit);
+  }
+}
+
+bool HasNumber(absl::string_view text, absl::string_view number) {
+  const auto is_digit = [&](size_t i) {
+    return i < text.size() && absl::ascii_isdigit(static_cast<unsigned char>(text[i]));
+  };
+  for (size_t at = text.find(number); at != absl::string_view::npos; at = text.find(number, at + 1)) {
+    if (!is_digit(at - 1) && !is_digit(at + number.size())) return true;
+  }
+  return false;
+}
+
+void AddFiles(const std::string& folder, bool marked_only, Facts& facts) {
+  Walk(folder, marked_only ? 3 : kAllLevels, [&](const fs::directory_entry& entry) {
+    const std::string path = entry.path();
+    if (!marked_only || absl::StrContains(path, AttackMark())) ++facts[absl::StrCat("file ", path)];
+  });
+}
+
 void AddSystem(Facts& facts) {
   for (const std::string& line : LinesOf("/proc/self/mountinfo")) {
     std::vector<std::string> words = absl::StrSplit(line, ' ');
@@ -96,29 +130,22 @@ void AddSystem(Facts& facts) {
       }
     }
   }
-  std::string mine = absl::StrCat(getpid());
-  std::error_code error;
-  for (auto it = fs::recursive_directory_iterator("/sys/fs/cgroup", error);
-       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+  const std::string mine = absl::StrCat(getpid());
+  Walk("/sys/fs/cgroup", kAllLevels, [&](const fs::directory_entry& entry) {
     std::error_code gone;
-    if (it->is_directory(gone) && absl::StrContains(it->path().string(), mine)) {
-      ++facts[absl::StrCat("control group ", it->path().string())];
+    if (entry.is_directory(gone) && HasNumber(entry.path().filename().string(), mine)) {
+      ++facts[absl::StrCat("control group ", entry.path().string())];
     }
-  }
-}
-
-void AddFiles(const std::string& folder, bool marked_only, Facts& facts) {
-  std::error_code error;
-  auto options = fs::directory_options::skip_permission_denied;
-  for (auto it = fs::recursive_directory_iterator(folder, options, error);
-       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::string path = it->path();
-    if (!marked_only || absl::StrContains(path, kAttackMark)) ++facts[absl::StrCat("file ", path)];
-    if (marked_only && it.depth() >= 2) it.disable_recursion_pending();
-  }
+  });
 }
 
 }  // namespace
+
+const std::string& AttackMark() {
+  static const std::string* const mark =
+      new std::string(absl::StrCat("sluice_attack", getpid(), "x", std::random_device()()));
+  return *mark;
+}
 
 void AdoptOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 

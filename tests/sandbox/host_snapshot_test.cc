@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -82,14 +84,48 @@ TEST(HostSnapshotTest, SeesMarkedFilesAndAllOfAFolder) {
   std::string folder = absl::StrCat(testing::TempDir(), "/sluice_host_snapshot_", getpid());
   std::filesystem::create_directory(folder);
   HostSnapshot before = HostSnapshot::Take({folder});
-  std::string marked = absl::StrCat(testing::TempDir(), "/", kAttackMark, getpid());
+  std::string marked = absl::StrCat(testing::TempDir(), "/", AttackMark());
   std::ofstream(folder + "/file") << "x";
   std::ofstream(marked) << "x";
   std::vector<std::string> left = HostSnapshot::Take({folder}).Beyond(before);
   EXPECT_THAT(left, Contains(HasSubstr(folder + "/file")));
-  EXPECT_THAT(left, Contains(HasSubstr(kAttackMark)));
+  EXPECT_THAT(left, Contains(HasSubstr(AttackMark())));
   std::filesystem::remove_all(folder);
   std::filesystem::remove(marked);
+}
+
+// Other programs work in the same places: what they make is not this test's, and what they take away while it
+// is looked at hides nothing.
+TEST(HostSnapshotTest, WhatOthersDoNeitherShowsNorHides) {
+  const std::string folder = absl::StrCat(testing::TempDir(), "/sluice_others_", getpid());
+  const std::string other = folder + "/sluice_attack_of_another";
+  const std::string marked = absl::StrCat(folder, "/z", AttackMark());
+  std::filesystem::create_directories(folder);
+  HostSnapshot before = HostSnapshot::Take({});
+  std::ofstream(marked) << "x";
+  std::atomic<bool> done{false};
+  std::atomic<int> rounds{0};
+  std::thread others([&] {
+    for (; !done; ++rounds) {
+      for (int i = 0; i < 20; ++i) {
+        std::error_code gone;
+        std::filesystem::create_directories(absl::StrCat(other, "/", i, "/deep"), gone);
+      }
+      std::filesystem::remove_all(other);
+    }
+  });
+  for (int i = 0; i < 50 || rounds < 50; ++i) {
+    std::vector<std::string> left = Beyond(before);
+    left.erase(std::remove(left.begin(), left.end(), "threads"), left.end());
+    left.erase(std::remove_if(left.begin(), left.end(),  // the other thread's, for a moment
+                              [&](const std::string& l) { return l.rfind("descriptor of ", 0) == 0; }),
+               left.end());
+    EXPECT_THAT(left, testing::ElementsAre(HasSubstr(AttackMark())));
+    if (HasFailure()) break;
+  }
+  done = true;
+  others.join();
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
