@@ -1,4 +1,5 @@
 // Orders to workers that dialled in, and what they report: no thread waits for either.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -65,8 +66,9 @@ void CoordinatorImpl::TakeSample(const WorkReport& report, WorkOrder& order, Tra
   int64_t tokens = 0;  // that the worker itself sampled, of a completion that is finished
   if (trajectory.finish_reason != FinishReason::kUnspecified) {
     tokens = static_cast<int64_t>(trajectory.tokens.size());
+    // The worker may have begun it anew.
     if (const auto begun = order.begun.find(trajectory.key.index); begun != order.begun.end())
-      tokens -= begun->second;
+      tokens = std::max<int64_t>(0, tokens - begun->second);
   }
   fleet_.CountTokens(report.worker, tokens);
   if (ActiveRun* run = RunOf(order.run))

@@ -204,6 +204,7 @@ RolloutRequest JobRun::RequestFor(const StartGenerate& start) {
   request.prompt_tokens = PromptOf(start.group).tokens;
   request.sampling = SamplingOf(start.group);
   request.progress_every_tokens = row_.view.spec.checkpoint.progress_tokens;
+  request.progress_in_parts = true;
   for (uint32_t index : start.indices) {
     if (const Trajectory* begun = progress_.Find({start.group, index})) request.begun.push_back(*begun);
   }
