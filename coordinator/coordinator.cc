@@ -31,7 +31,7 @@ JobId NewJobId(const std::string& name) {
 }
 
 // Null: it is not there.
-std::shared_ptr<Trainer> LearnerPortOf(const absl::StatusOr<FleetWorker>& member) {
+std::shared_ptr<Trainer> LearnerPortOf(const absl::StatusOr<RegisteredWorker>& member) {
   return member.ok() && member->alive ? member->learner : nullptr;
 }
 
@@ -46,6 +46,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(CoordinatorOption
     kept.on_commit = [seen = metrics.get()](absl::Duration took) { seen->Committed(took); };
   }
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.state_dir, std::move(kept)));
+  SLUICE_ASSIGN_OR_RETURN(options.ports.coordinator_epoch, store->NextEpoch(options.clock->Now()));
   SLUICE_ASSIGN_OR_RETURN(std::vector<JobRow> rows, store->LoadJobs());
   for (JobRow& row : rows) {
     SLUICE_ASSIGN_OR_RETURN(row.view.ledger, store->LoadLedger(row.view.job));
@@ -61,7 +62,7 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<Sto
       store_metrics_(std::move(store_metrics)),
       store_(std::move(store)),
       inbox_(std::make_shared<Inbox>(kInboxCapacity)),
-      fleet_(options_.ports, options_.lease, [this](absl::Time now) { return store_->NextEpoch(now); }),
+      registry_(options_.ports, options_.lease, [this] { return store_->NextEpoch(options_.clock->Now()); }),
       metrics_(options_.registry == nullptr ? nullptr
                                             : std::make_unique<CoordinatorMetrics>(*options_.registry)),
       generate_pool_(kGenerateThreads),
@@ -98,7 +99,7 @@ void CoordinatorImpl::Drain(absl::Time deadline) {
   });
   if (!asked.ok()) return;
   for (const auto& one : *unsaved) {
-    control_pool_.Run([port = LearnerPortOf(fleet_.Find(one->learner)), unsaved, &one = *one] {
+    control_pool_.Run([port = LearnerPortOf(registry_.Find(one->learner)), unsaved, &one = *one] {
       const absl::Status made =
           port == nullptr ? absl::UnavailableError("the learner left") : port->Checkpoint(one.job).status();
       LogInfo("last_checkpoint", {{"job", one.job}, {"status", made.ToString()}});
@@ -193,7 +194,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   JobRow row;
   row.view.job = NewJobId(spec.name);
   row.view.spec = spec;
-  row.view.create_time = options_.clock->Now();
+  row.view.create_time = absl::FromUnixMicros(absl::ToUnixMicros(options_.clock->Now()));  // as it is kept
   row.view.waiting_for = "its turn";
   row.files_hash = prompts.files_hash;
   SLUICE_RETURN_IF_ERROR(PrepareReplay(row.view.spec, row.files_hash));
@@ -206,6 +207,9 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
         *job = before;
         return absl::OkStatus();
       }
+    }
+    if (const JobId& recorded = row.view.spec.replay.job; !recorded.empty()) {
+      SLUICE_RETURN_IF_ERROR(views_.Get(recorded).status());  // it may have been deleted meanwhile
     }
     SLUICE_RETURN_IF_ERROR(
         store_->Transact([&](StoreTransaction& tx) { return tx.InsertJob(row, request_id); }));
@@ -253,7 +257,7 @@ absl::StatusOr<JobView> CoordinatorImpl::SetPriority(const JobId& job, int32_t p
 
 std::vector<WorkerView> CoordinatorImpl::Workers() {
   std::vector<WorkerView> out;
-  for (const FleetWorker& member : fleet_.Members()) {
+  for (const RegisteredWorker& member : registry_.Workers()) {
     WorkerView view;
     absl::MutexLock lock(&served_mu_);
     if (auto it = served_.find(member.name); it != served_.end() && member.alive) view = it->second;
@@ -276,10 +280,10 @@ absl::Status CoordinatorImpl::ListSamples(const JobId& job, int32_t limit, int64
   return store_->ListSamples(job, limit == 0 ? 20 : limit, step, evaluation, on_sample);
 }
 
-absl::StatusOr<FleetWorker> CoordinatorImpl::LearnerFor(const JobId& job) {
+absl::StatusOr<RegisteredWorker> CoordinatorImpl::LearnerFor(const JobId& job) {
   SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
-  if (view.learner.empty()) return fleet_.Learner();
-  auto member = fleet_.Find(view.learner);
+  if (view.learner.empty()) return registry_.Learner();
+  auto member = registry_.Find(view.learner);
   if (!member.ok() || !member->alive) {
     return absl::UnavailableError(
         absl::StrCat("learner ", view.learner, ", which has job ", job, ", is not registered"));
@@ -288,13 +292,13 @@ absl::StatusOr<FleetWorker> CoordinatorImpl::LearnerFor(const JobId& job) {
 }
 
 absl::StatusOr<std::vector<CheckpointInfo>> CoordinatorImpl::ListCheckpoints(const JobId& job) {
-  SLUICE_ASSIGN_OR_RETURN(const FleetWorker learner, LearnerFor(job));
+  SLUICE_ASSIGN_OR_RETURN(const RegisteredWorker learner, LearnerFor(job));
   return learner.learner->ListCheckpoints(job);
 }
 
 absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVersion version,
                                                       const std::string& path) {
-  SLUICE_ASSIGN_OR_RETURN(const FleetWorker learner, LearnerFor(job));
+  SLUICE_ASSIGN_OR_RETURN(const RegisteredWorker learner, LearnerFor(job));
   SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
   const PolicyVersion latest = view.promoted != kNoPolicyVersion ? view.promoted : view.version;
   const PolicyVersion wanted = version == kNoPolicyVersion ? latest : version;
@@ -308,7 +312,8 @@ absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVe
 }
 
 absl::StatusOr<Lease> CoordinatorImpl::JoinFleet(const WorkerOffer& offer) {
-  SLUICE_ASSIGN_OR_RETURN(const FleetWorker member, fleet_.Register(offer, options_.clock->Now()));
+  SLUICE_ASSIGN_OR_RETURN(const RegisteredWorker member,
+                          registry_.Register(offer, options_.lease_clock->Now()));
   LogInfo("worker_registered", {{"worker", offer.name},
                                 {"role", WorkerRoleName(offer.role)},
                                 {"address", offer.address},
@@ -317,17 +322,17 @@ absl::StatusOr<Lease> CoordinatorImpl::JoinFleet(const WorkerOffer& offer) {
   if (!inbox_->PostControl([this, member] { DeliverWorker(member); })) {
     return absl::UnavailableError("the coordinator is shutting down");
   }
-  return Lease{member.epoch, fleet_.lease()};
+  return Lease{member.epoch, registry_.lease()};
 }
 
 absl::StatusOr<Lease> CoordinatorImpl::RenewLease(const std::string& name, uint64_t epoch) {
-  SLUICE_RETURN_IF_ERROR(fleet_.Renew(name, epoch, options_.clock->Now()));
+  SLUICE_RETURN_IF_ERROR(registry_.Renew(name, epoch, options_.lease_clock->Now()));
   SLUICE_FAIL_POINT("coordinator.lease_renewed");
-  return Lease{epoch, fleet_.lease()};
+  return Lease{epoch, registry_.lease()};
 }
 
 absl::Status CoordinatorImpl::WorkerGone(const std::string& name, uint64_t epoch, const std::string& why) {
-  const auto member = fleet_.Leave(name, epoch);
+  const auto member = registry_.Leave(name, epoch);
   if (!member.ok()) return absl::OkStatus();
   LogInfo("worker_left", {{"worker", name}, {"epoch", epoch}, {"why", why}});
   const bool posted = inbox_->PostControl([this, worker = *member, why] { LoseWorker(worker, why); });

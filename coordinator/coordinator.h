@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@
 #include "coordinator/records/job_view.h"
 #include "coordinator/store/disk.h"
 #include "coordinator/workers/work_port.h"
+#include "coordinator/workers/worker_offer.h"
+#include "coordinator/workers/worker_registry.h"
 #include "core/base/clock.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/rollout_worker.h"
@@ -27,19 +30,10 @@
 
 namespace sluice {
 
-enum class WorkerRole { kRollout, kReward, kLearner };
-const char* WorkerRoleName(WorkerRole role);  // "rollout", "reward", "learner"
-
-// Make the port to the worker at an address ("host:port"). They do not connect: the first call does.
-struct PortFactories {
-  std::function<std::unique_ptr<RolloutWorker>(const std::string& address)> rollout;
-  std::function<std::unique_ptr<Scorer>(const std::string& address)> reward;
-  std::function<std::unique_ptr<Trainer>(const std::string& address)> learner;
-};
-
 struct CoordinatorOptions {
   std::string state_dir;                     // made when absent; held exclusively
   Clock* clock = &Clock::Real();             // borrowed
+  Clock* lease_clock = &LeaseClock();        // borrowed
   prometheus::Registry* registry = nullptr;  // borrowed; null: no metrics
   absl::Duration lease = absl::Seconds(10);
   int64_t keep_samples_bytes = int64_t{8} << 30;  // above it the files of the oldest samples are removed
@@ -61,17 +55,6 @@ struct CheckedJob {
   std::vector<std::string> plan;  // lines for people
 };
 
-// A worker that wants to join.
-struct WorkerOffer {
-  std::string name;
-  WorkerRole role = WorkerRole::kRollout;
-  std::string address;      // where it serves its role's service, and policies
-  std::string incarnation;  // random for each start of its process
-  // Of a rollout worker that dialled in; null: it is called at its address.
-  std::shared_ptr<WorkPort> work = nullptr;  // shared with the orders that it has
-  int32_t slots = 0;                         // groups that it takes at once over `work`
-};
-
 struct Lease {
   uint64_t epoch = 0;
   absl::Duration duration;  // from now
@@ -89,7 +72,9 @@ class Coordinator {
   virtual absl::StatusOr<CheckedJob> Check(const JobSpec& spec) = 0;
 
   virtual absl::StatusOr<JobView> Get(const JobId& job) = 0;  // NOT_FOUND
-  virtual std::vector<JobView> List() = 0;                    // oldest first
+  // At most `limit` of the jobs behind `after`, the newest first.
+  virtual std::vector<JobView> List(int64_t limit = std::numeric_limits<int64_t>::max(),
+                                    const JobPlace& after = {}) = 0;
   // The job as soon as its revision is above `last_revision`, or as it is after `timeout` (real time).
   virtual absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
                                                 absl::Duration timeout) = 0;
@@ -99,6 +84,11 @@ class Coordinator {
   virtual absl::StatusOr<JobView> Pause(const JobId& job) = 0;
   virtual absl::StatusOr<JobView> Resume(const JobId& job) = 0;
   virtual absl::StatusOr<JobView> Cancel(const JobId& job) = 0;
+
+  // Forgets a job that has ended, with its samples and its folder; again: OK. Its rows go by and by. What the
+  // learner keeps of it stays. NOT_FOUND: there never was one; FAILED_PRECONDITION: it has not ended, or a
+  // replay of it has not.
+  virtual absl::Status Delete(const JobId& job) = 0;
 
   // The job's share.priority from now on. INVALID_ARGUMENT out of its range.
   virtual absl::StatusOr<JobView> SetPriority(const JobId& job, int32_t priority) = 0;

@@ -22,7 +22,7 @@ const absl::Duration kServedInterval = absl::Seconds(1);  // between looks at wh
 void CoordinatorImpl::Loop() {
   while (!inbox_->stopped()) {
     for (auto& work : inbox_->Take(kEventsPerTurn, options_.tick)) work();
-    if (absl::Now() - last_tick_ >= options_.tick) Tick();
+    if (LeaseClock().Now() - last_tick_ >= options_.tick) Tick();
     if (!draining_) {
       TakeTurns();
       ShareWorkers();
@@ -36,9 +36,12 @@ void CoordinatorImpl::Loop() {
 }
 
 void CoordinatorImpl::Tick() {
-  last_tick_ = absl::Now();
+  const absl::Time ticked = LeaseClock().Now();
+  const absl::Duration late = ticked - std::exchange(last_tick_, ticked) - options_.tick;
   const absl::Time now = options_.clock->Now();
-  for (const FleetWorker& member : fleet_.Expire(now)) {
+  // A turn may take a moment; a pause of this process is none of the workers' doing.
+  const absl::Duration paused = late > registry_.lease() / 10 ? late : absl::ZeroDuration();
+  for (const RegisteredWorker& member : registry_.Expire(options_.lease_clock->Now(), paused)) {
     LogWarning("lease_expired", {{"worker", member.name}, {"epoch", member.epoch}});
     if (metrics_ != nullptr) metrics_->LeaseExpired();
     LoseWorker(member, "its lease ran out");
@@ -62,7 +65,7 @@ ActiveRun* CoordinatorImpl::RunOfJob(const JobId& job) {
   return nullptr;
 }
 
-void CoordinatorImpl::Deliver(ActiveRun& run, const FleetWorker& member) {
+void CoordinatorImpl::Deliver(ActiveRun& run, const RegisteredWorker& member) {
   const absl::Time now = options_.clock->Now();
   switch (member.role) {
     case WorkerRole::kRollout:
@@ -74,8 +77,8 @@ void CoordinatorImpl::Deliver(ActiveRun& run, const FleetWorker& member) {
   }
 }
 
-void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
-  if (!fleet_.Holds(member.name, member.epoch)) return;  // it left, or registered again
+void CoordinatorImpl::DeliverWorker(const RegisteredWorker& member) {
+  if (!registry_.Holds(member.name, member.epoch)) return;  // it left, or registered again
   if (member.role == WorkerRole::kRollout) {
     RolloutMember& worker = rollouts_[member.name];
     worker.member = member;
@@ -92,7 +95,7 @@ void CoordinatorImpl::DeliverWorker(const FleetWorker& member) {
 }
 
 // With the registration every earlier one of the name is over.
-void CoordinatorImpl::LoseWorker(const FleetWorker& member, const std::string& reason) {
+void CoordinatorImpl::LoseWorker(const RegisteredWorker& member, const std::string& reason) {
   const absl::Time now = options_.clock->Now();
   orders_.Forget(member.name, member.epoch);
   const auto lose = [&](ActiveRun* run, uint64_t epoch) {

@@ -128,7 +128,7 @@ void CoordinatorImpl::Start(ActiveRun& run, const CancelGenerate& a) {
 // Answers come back as work for this thread; those of an earlier run are dropped there. The calls own what
 // they use except `this`, which only the posted work touches.
 void CoordinatorImpl::Start(ActiveRun& run, const StartGenerate& a) {
-  auto member = fleet_.Find(a.worker);
+  auto member = registry_.Find(a.worker);
   if (!member.ok()) return;  // its end is reported by the attempt's deadline
   RolloutRequest request = run.job->RequestFor(a);
   SLUICE_FAIL_POINT("coordinator.generate_starting");
@@ -144,7 +144,7 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartGenerate& a) {
           std::make_shared<Trajectory>(std::move(trajectory));  // std::function wants what it holds copyable
       inbox->PostData([this, shared, tokens, number, attempt, name, epoch] {
         if (Fenced(name, epoch)) return;
-        fleet_.CountTokens(name, tokens);
+        registry_.CountTokens(name, tokens);
         if (ActiveRun* to = RunOf(number)) {
           to->job->HandleSample(options_.clock->Now(), attempt, std::move(*shared), tokens);
         }
@@ -160,7 +160,7 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartGenerate& a) {
 }
 
 void CoordinatorImpl::Start(ActiveRun& run, const StartScore& a) {
-  auto member = fleet_.Find(a.worker);
+  auto member = registry_.Find(a.worker);
   if (!member.ok() || member->reward == nullptr) return;
   control_pool_.Run([this, inbox = inbox_, port = member->reward, items = run.job->ItemsFor(a),
                      spec = run.job->row().view.spec.reward, deadline = a.deadline, number = run.number,
@@ -178,12 +178,12 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartScore& a) {
 }
 
 void CoordinatorImpl::Start(ActiveRun& run, const StartLoad& a) {
-  auto member = fleet_.Find(a.worker);
+  auto member = registry_.Find(a.worker);
   const auto worker = rollouts_.find(a.worker);
   if (!member.ok()) return;
   if (worker == rollouts_.end() || worker->second.run != run.number) return;  // gone, or given to another job
   PolicyRef policy = a.policy;
-  if (const auto giver = fleet_.Find(a.source); giver.ok()) policy.source = giver->address;
+  if (const auto giver = registry_.Find(a.source); giver.ok()) policy.source = giver->address;
   SLUICE_FAIL_POINT("coordinator.version_announcing");
   if (member->work != nullptr) return Order(run, a, *member, policy, worker->second.turn);
   if (member->rollout == nullptr) return;
@@ -202,7 +202,7 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartLoad& a) {
 }
 
 void CoordinatorImpl::Start(ActiveRun& run, const StartLearner& a) {
-  auto member = fleet_.Find(a.worker);
+  auto member = registry_.Find(a.worker);
   LearnerCall call{a, run.name(), run.job->row().view.spec, {}, nullptr, store_};
   if (a.op == LearnerOp::kSupervise) call.examples = run.job->ExamplesFor(a.number);
   if (member.ok()) call.trainer = member->learner;

@@ -53,15 +53,15 @@ absl::StatusOr<JobView> CoordinatorImpl::Get(const JobId& job) {
   return view.ok() ? WithLongWrite(*std::move(view)) : view;
 }
 
-std::vector<JobView> CoordinatorImpl::List() {
-  std::vector<JobView> views = views_.List();
+std::vector<JobView> CoordinatorImpl::List(int64_t limit, const JobPlace& after) {
+  std::vector<JobView> views = views_.List(limit, after);
   for (JobView& view : views) view = WithLongWrite(std::move(view));
   return views;
 }
 
 // Whether what the worker began under this epoch is refused.
 bool CoordinatorImpl::Fenced(const std::string& worker, uint64_t epoch) {
-  if (fleet_.Holds(worker, epoch)) return false;
+  if (registry_.Holds(worker, epoch)) return false;
   LogWarning("result_fenced", {{"worker", worker}, {"epoch", epoch}});
   if (store_metrics_ != nullptr) store_metrics_->Fenced();
   return true;

@@ -25,7 +25,7 @@ namespace sluice {
 
 // A rollout worker that is alive, and the run that it works for.
 struct RolloutMember {
-  FleetWorker member;
+  RegisteredWorker member;
   uint64_t run = 0;   // 0, or that of a run that is over: none
   uint64_t turn = 0;  // rises when it is given to another, or registers again
 };
@@ -39,7 +39,7 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) override;
   absl::StatusOr<CheckedJob> Check(const JobSpec& spec) override;
   absl::StatusOr<JobView> Get(const JobId& job) override;
-  std::vector<JobView> List() override;
+  std::vector<JobView> List(int64_t limit, const JobPlace& after) override;
   absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
                                         absl::Duration timeout) override {
     return views_.WaitForChange(job, last_revision, timeout);
@@ -48,6 +48,7 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<JobView> Pause(const JobId& job) override;
   absl::StatusOr<JobView> Resume(const JobId& job) override;
   absl::StatusOr<JobView> Cancel(const JobId& job) override;
+  absl::Status Delete(const JobId& job) override;
   absl::StatusOr<JobView> SetPriority(const JobId& job, int32_t priority) override;
   absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                            const std::function<bool(const SampleView&)>& on_sample) override;
@@ -61,7 +62,7 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<PolicyVersion> Export(const JobId& job, PolicyVersion version,
                                        const std::string& path) override;
   absl::StatusOr<Lease> JoinFleet(const WorkerOffer& offer) override;
-  absl::Duration lease() const override { return fleet_.lease(); }
+  absl::Duration lease() const override { return registry_.lease(); }
   absl::StatusOr<Lease> RenewLease(const std::string& name, uint64_t epoch) override;
   absl::Status WorkerGone(const std::string& name, uint64_t epoch, const std::string& why) override;
   void TakeReports(std::vector<WorkReport> reports, std::function<void()> taken) override;
@@ -83,9 +84,9 @@ class CoordinatorImpl final : public Coordinator {
   void PublishServed();
   ActiveRun* RunOf(uint64_t number);      // null: it is over
   ActiveRun* RunOfJob(const JobId& job);  // null: it does not run
-  void Deliver(ActiveRun& run, const FleetWorker& member);
-  void DeliverWorker(const FleetWorker& member);
-  void LoseWorker(const FleetWorker& member, const std::string& reason);
+  void Deliver(ActiveRun& run, const RegisteredWorker& member);
+  void DeliverWorker(const RegisteredWorker& member);
+  void LoseWorker(const RegisteredWorker& member, const std::string& reason);
   // Turns (coordinator_turns.cc).
   void TakeTurns();
   std::vector<JobId> TurnOrder() const;
@@ -125,14 +126,15 @@ class CoordinatorImpl final : public Coordinator {
   template <typename StoreAction>
   void Start(ActiveRun&, const StoreAction&) {}  // done by the transaction
   // Orders to workers that dialled in (coordinator_work.cc).
-  void Order(const ActiveRun& run, const StartGenerate& a, const FleetWorker& member,
+  void Order(const ActiveRun& run, const StartGenerate& a, const RegisteredWorker& member,
              const RolloutRequest& request);
-  void Order(const ActiveRun& run, const StartLoad& a, const FleetWorker& member, const PolicyRef& policy,
-             uint64_t turn);
+  void Order(const ActiveRun& run, const StartLoad& a, const RegisteredWorker& member,
+             const PolicyRef& policy, uint64_t turn);
   void Take(WorkReport& report);
   void TakeSample(const WorkReport& report, WorkOrder& order, Trajectory trajectory);
   void TakeEnd(uint64_t number, absl::Status status);
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
+  absl::Status DeleteOnActor(const JobId& job);
   absl::Status SetPriorityOnActor(const JobId& job, int32_t priority);
 
   // Of a new job: fills in the steps of a replay, and checks that it can be made (coordinator_records.cc).
@@ -140,14 +142,14 @@ class CoordinatorImpl final : public Coordinator {
   // Runs `body` on the actor and waits for it, at most ten seconds.
   absl::Status OnActor(std::function<absl::Status()> body);
   absl::StatusOr<JobView> Control(const JobId& job, JobState wanted);
-  absl::StatusOr<FleetWorker> LearnerFor(const JobId& job);
+  absl::StatusOr<RegisteredWorker> LearnerFor(const JobId& job);
 
   const CoordinatorOptions options_;
   const std::unique_ptr<StoreMetrics> store_metrics_;  // null: no registry
   const std::shared_ptr<Store>
       store_;  // shared with calls that read groups, which may outlive Shutdown's patience
   const std::shared_ptr<Inbox> inbox_;  // shared with calls under way
-  Fleet fleet_;
+  WorkerRegistry registry_;
   JobViews views_;
   std::unique_ptr<CoordinatorMetrics> metrics_;  // null: no registry
   CallPool generate_pool_, control_pool_;
@@ -160,7 +162,7 @@ class CoordinatorImpl final : public Coordinator {
   std::vector<JobId> order_;                               // of submission; those in waiting_ and in runs_
   std::map<uint64_t, std::unique_ptr<ActiveRun>> runs_;    // by number
   uint64_t last_run_ = 0;                                  // the number given last
-  std::map<std::string, FleetWorker> learners_, rewards_;  // that are alive
+  std::map<std::string, RegisteredWorker> learners_, rewards_;  // that are alive
   std::map<std::string, RolloutMember> rollouts_;          // too
   std::map<std::string, int> learner_calls_;               // under way, by learner, of runs that are over too
   WorkOrders orders_;                                      // under way with workers that dialled in
@@ -169,7 +171,7 @@ class CoordinatorImpl final : public Coordinator {
   WorkerShares shares_;
   std::vector<ShareClaim> claims_;  // that the workers were shared out by
   bool workers_changed_ = false;    // since then
-  absl::Time last_tick_;            // real time
+  absl::Time last_tick_;            // of LeaseClock()
   absl::Time served_looked_;        // real time
   absl::Time next_disk_look_;       // real time
   std::string low_disk_;            // why nothing new begins; empty: there is room

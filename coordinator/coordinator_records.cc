@@ -1,10 +1,11 @@
-// What the store's rows say of a job, for clients: attempts and the quarantine.
+// What the store's rows say of a job, for clients: attempts and the quarantine; and their end.
 #include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/coordinator_impl.h"
 #include "coordinator/replay/replay_run.h"
+#include "core/base/log.h"
 #include "core/base/status.h"
 
 namespace sluice {
@@ -44,6 +45,34 @@ absl::StatusOr<std::vector<ReplayStepView>> CoordinatorImpl::ListReplaySteps(con
   }
   SLUICE_ASSIGN_OR_RETURN(const int32_t rows, RowsWanted(limit));
   return store_->ListReplaySteps(job, after, rows);
+}
+
+absl::Status CoordinatorImpl::Delete(const JobId& job) {
+  return OnActor([this, job] { return DeleteOnActor(job); });
+}
+
+absl::Status CoordinatorImpl::DeleteOnActor(const JobId& job) {
+  const absl::StatusOr<JobView> view = views_.Get(job);
+  if (!view.ok()) {
+    SLUICE_ASSIGN_OR_RETURN(const bool before, store_->WasDeleted(job));
+    return before ? absl::OkStatus() : view.status();
+  }
+  if (!IsTerminal(view->state)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", job, " has not ended (", JobStateName(view->state), "): `sluice cancel ", job, "` ends it"));
+  }
+  for (const JobId& other : order_) {
+    const ActiveRun* run = RunOfJob(other);
+    const JobRow& row = run != nullptr ? run->job->row() : waiting_.at(other);
+    if (row.view.spec.replay.job != job) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", other, ", which has not ended, is a replay of ", job, " and reads its samples"));
+  }
+  SLUICE_RETURN_IF_ERROR(
+      store_->Transact([&](StoreTransaction& tx) { return tx.DeleteJob(job, options_.clock->Now()); }));
+  views_.Remove(job);
+  LogInfo("job_deleted", {{"job", job}});
+  return absl::OkStatus();
 }
 
 absl::Status CoordinatorImpl::PrepareReplay(JobSpec& spec, const std::string& files_hash) {

@@ -1,9 +1,14 @@
 // Whole jobs in one process, with fake workers.
 #include "coordinator/coordinator.h"
 
+#include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "coordinator/store/database.h"
 #include "coordinator/store/store.h"
 #include "coordinator/testing_coordinator.h"
@@ -149,6 +154,17 @@ TEST_F(CoordinatorTest, GoesOnWhenARolloutWorkerDies) {
   EXPECT_EQ(coordinator_->RenewLease("nobody", 1).status().code(), absl::StatusCode::kNotFound);
   rollouts_[1]->worker.Unblock();
   ExpectSound(end);
+}
+
+TEST_F(CoordinatorTest, HasAHigherEpochForItsLearnerWithEachStart) {
+  Start();
+  RegisterLearner();
+  RegisterLearner();  // the learner's restart is not the coordinator's
+  RestartCoordinator();
+  ASSERT_EQ(coordinator_epochs_.size(), 3u);
+  EXPECT_GT(coordinator_epochs_[0], 0u);
+  EXPECT_EQ(coordinator_epochs_[1], coordinator_epochs_[0]);
+  EXPECT_GT(coordinator_epochs_[2], coordinator_epochs_[1]);
 }
 
 TEST_F(CoordinatorTest, RedoesStepsAfterTheLearnersRestart) {
@@ -340,7 +356,87 @@ TEST_F(CoordinatorTest, RunsJobsOneAfterTheOther) {
   EXPECT_EQ(coordinator_->Get(first)->state, JobState::kSucceeded);
   EXPECT_EQ(coordinator_->Get(second)->state, JobState::kCancelled);
   EXPECT_EQ(coordinator_->List().size(), 3u);
-  EXPECT_EQ(coordinator_->List()[0].job, first);
+  EXPECT_EQ(coordinator_->List()[0].job, third);
+  const JobView newest = coordinator_->List(1)[0];
+  const std::vector<JobView> others = coordinator_->List(5, {newest.create_time, newest.job});
+  ASSERT_EQ(others.size(), 2u);
+  EXPECT_EQ(others[1].job, first);
+  EXPECT_TRUE(coordinator_->List(5, {others[1].create_time, first}).empty());
+}
+
+TEST_F(CoordinatorTest, ForgetsAJobThatEnded) {
+  Start();
+  spec_.stop_steps = 2;
+  const auto submitted = coordinator_->Submit(spec_, "request");
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  const JobId& job = *submitted;
+  EXPECT_EQ(coordinator_->Delete(job).code(), absl::StatusCode::kFailedPrecondition) << "it waits";
+  EXPECT_EQ(coordinator_->Delete("nobody").code(), absl::StatusCode::kNotFound);
+  RegisterAll();
+  EXPECT_EQ(AwaitEnd(job).state, JobState::kSucceeded);
+  const std::string folder = absl::StrCat(state_->path(), "/jobs/", job);
+  EXPECT_TRUE(std::filesystem::exists(folder));
+  spec_.replay = {.job = job, .steps = 1};
+  const JobId replay = Submit();
+  if (!IsTerminal(coordinator_->Get(replay)->state)) {
+    const absl::Status read = coordinator_->Delete(job);
+    EXPECT_THAT(std::string(read.message()), HasSubstr(replay));
+  }
+  (void)coordinator_->Cancel(replay);  // it may have ended
+  AwaitEnd(replay);
+  std::thread waiter([&] {
+    EXPECT_EQ(coordinator_->WaitForChange(job, std::numeric_limits<uint64_t>::max(), absl::Minutes(1))
+                  .status()
+                  .code(),
+              absl::StatusCode::kNotFound);
+  });
+  EXPECT_TRUE(coordinator_->Delete(job).ok());
+  waiter.join();
+  EXPECT_TRUE(coordinator_->Delete(job).ok()) << "again";
+  EXPECT_EQ(coordinator_->Get(job).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(coordinator_->ListAttempts(job, std::nullopt, 0).status().code(), absl::StatusCode::kNotFound);
+  coordinator_.reset();
+  Start();
+  EXPECT_EQ(coordinator_->List().size(), 1u);
+  EXPECT_TRUE(coordinator_->Delete(job).ok()) << "again, after a restart";
+  for (int i = 0; i < 600 && std::filesystem::exists(folder); ++i) absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  spec_.replay = {};
+  EXPECT_NE(*coordinator_->Submit(spec_, "request"), job) << "its request is forgotten too";
+}
+
+TEST_F(CoordinatorTest, ASecondLivingWorkerOfANameIsRefused) {
+  Start();
+  RegisterLearner();
+  const absl::Status second =
+      coordinator_->RegisterWorker("learner-0", WorkerRole::kLearner, "host:7", "another").status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(second.message()), HasSubstr("host:9"));
+}
+
+// The coordinator's thread stands still for longer than a lease, as in a process that is stopped.
+TEST_F(CoordinatorTest, ItsOwnPauseIsNotChargedToTheWorkers) {
+  std::atomic<bool> stand{false};
+  absl::Notification stands;
+  adjust_ = [&](CoordinatorOptions& options) {
+    options.disk_fault = [&](absl::string_view operation) {
+      if (operation == "database.commit" && stand.exchange(false)) {
+        stands.Notify();
+        absl::SleepFor(absl::Milliseconds(1500));
+      }
+      return 0;
+    };
+  };
+  Start(Clock::Real(), absl::Seconds(1));
+  const auto lease = coordinator_->RegisterWorker("rollout-0", WorkerRole::kRollout, "host:0", "a");
+  ASSERT_TRUE(lease.ok());
+  stand = true;
+  EXPECT_TRUE(coordinator_->Submit(spec_, "").ok());  // its commit stands
+  ASSERT_TRUE(stands.HasBeenNotified());
+  absl::SleepFor(absl::Milliseconds(200));  // some ticks
+  EXPECT_TRUE(coordinator_->Workers()[0].alive);
+  for (int i = 0; i < 400 && coordinator_->Workers()[0].alive; ++i) absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_FALSE(coordinator_->Workers()[0].alive) << "it does not renew";
 }
 
 TEST_F(CoordinatorTest, MakesOneJobOfARequestSentTwice) {

@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-void CoordinatorImpl::Order(const ActiveRun& run, const StartGenerate& a, const FleetWorker& member,
+void CoordinatorImpl::Order(const ActiveRun& run, const StartGenerate& a, const RegisteredWorker& member,
                             const RolloutRequest& request) {
   WorkOrder order{.run = run.number,
                   .attempt = a.attempt,
@@ -24,7 +24,7 @@ void CoordinatorImpl::Order(const ActiveRun& run, const StartGenerate& a, const 
   member.work->Generate(orders_.Add(std::move(order)), request);
 }
 
-void CoordinatorImpl::Order(const ActiveRun& run, const StartLoad& a, const FleetWorker& member,
+void CoordinatorImpl::Order(const ActiveRun& run, const StartLoad& a, const RegisteredWorker& member,
                             const PolicyRef& policy, uint64_t turn) {
   const uint64_t number = orders_.Add({.run = run.number,
                                        .version = a.policy.version,
@@ -70,7 +70,7 @@ void CoordinatorImpl::TakeSample(const WorkReport& report, WorkOrder& order, Tra
     if (const auto begun = order.begun.find(trajectory.key.index); begun != order.begun.end())
       tokens = std::max<int64_t>(0, tokens - begun->second);
   }
-  fleet_.CountTokens(report.worker, tokens);
+  registry_.CountTokens(report.worker, tokens);
   if (ActiveRun* run = RunOf(order.run))
     run->job->HandleSample(options_.clock->Now(), order.attempt, std::move(trajectory), tokens);
 }

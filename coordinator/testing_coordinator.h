@@ -108,6 +108,7 @@ class CoordinatorTest : public testing::Test {
     CoordinatorOptions options;
     options.state_dir = state_->path();
     options.clock = &clock;
+    if (&clock != &Clock::Real()) options.lease_clock = &clock;
     options.lease = lease;
     options.stall = stall_;
     options.registry = &registry_;
@@ -117,7 +118,8 @@ class CoordinatorTest : public testing::Test {
       return std::make_unique<RolloutPort>(rollouts_[static_cast<size_t>(address.back() - '0')]);
     };
     options.ports.reward = [this](const std::string&) { return std::make_unique<ScorerPort>(scorer_); };
-    options.ports.learner = [this](const std::string& address) {
+    options.ports.learner = [this](const std::string& address, uint64_t coordinator_epoch) {
+      coordinator_epochs_.push_back(coordinator_epoch);
       return std::make_unique<TrainerPort>(address == "host:9" ? trainer_ : other_trainer_);
     };
     if (adjust_) adjust_(options);
@@ -220,6 +222,7 @@ class CoordinatorTest : public testing::Test {
   std::shared_ptr<FakeScorer> scorer_ = std::make_shared<FakeScorer>();
   std::shared_ptr<FakeTrainer> trainer_ = std::make_shared<FakeTrainer>(),
                                other_trainer_ = std::make_shared<FakeTrainer>();
+  std::vector<uint64_t> coordinator_epochs_;  // that the learners' ports were made with
   std::unique_ptr<Coordinator> coordinator_;
 };
 

@@ -29,7 +29,7 @@ void JobViews::Publish(JobView view) {
   std::string fingerprint = Fingerprint(view);
   absl::MutexLock lock(&mu_);
   auto [it, fresh] = entries_.try_emplace(view.job);
-  if (fresh) order_.push_back(view.job);
+  if (fresh) order_.emplace(view.create_time, view.job);
   if (!fresh && it->second.fingerprint == fingerprint) return;
   view.revision = it->second.view.revision + 1;
   it->second.fingerprint = std::move(fingerprint);
@@ -43,20 +43,34 @@ absl::StatusOr<JobView> JobViews::Get(const JobId& job) const {
   return it->second.view;
 }
 
-std::vector<JobView> JobViews::List() const {
+std::vector<JobView> JobViews::List(int64_t limit, const JobPlace& after) const {
   absl::MutexLock lock(&mu_);
   std::vector<JobView> out;
-  for (const JobId& job : order_) out.push_back(entries_.at(job).view);
+  for (auto it = order_.lower_bound({after.created, after.job});
+       it != order_.begin() && static_cast<int64_t>(out.size()) < limit;) {
+    out.push_back(entries_.at((--it)->second).view);
+  }
   return out;
+}
+
+void JobViews::Remove(const JobId& job) {
+  absl::MutexLock lock(&mu_);
+  const auto it = entries_.find(job);
+  if (it == entries_.end()) return;
+  order_.erase({it->second.view.create_time, job});
+  entries_.erase(it);
 }
 
 absl::StatusOr<JobView> JobViews::WaitForChange(const JobId& job, uint64_t last_revision,
                                                 absl::Duration timeout) const {
   absl::MutexLock lock(&mu_);
-  auto it = entries_.find(job);
-  if (it == entries_.end()) return Unknown(job);
-  const auto changed = [&] { return stopped_ || it->second.view.revision > last_revision; };
+  const auto changed = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    const auto it = entries_.find(job);
+    return stopped_ || it == entries_.end() || it->second.view.revision > last_revision;
+  };
   mu_.AwaitWithTimeout(absl::Condition(&changed), std::min(timeout, absl::Hours(1)));
+  const auto it = entries_.find(job);
+  if (it == entries_.end()) return Unknown(job);
   return it->second.view;
 }
 

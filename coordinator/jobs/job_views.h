@@ -2,9 +2,12 @@
 // Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -20,7 +23,9 @@ class JobViews {
   // Nothing happens when the view is as before.
   void Publish(JobView view);
   absl::StatusOr<JobView> Get(const JobId& job) const;
-  std::vector<JobView> List() const;  // in the order of their first publication
+  // At most `limit`, from behind `after` on, the newest first.
+  std::vector<JobView> List(int64_t limit, const JobPlace& after) const;
+  void Remove(const JobId& job);  // who waits for it is told that it is not there
   absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
                                         absl::Duration timeout) const;
   void Stop();  // nobody waits any more
@@ -32,7 +37,7 @@ class JobViews {
   };
   mutable absl::Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  std::vector<JobId> order_ ABSL_GUARDED_BY(mu_);
+  std::set<std::pair<absl::Time, JobId>> order_ ABSL_GUARDED_BY(mu_);  // of their submission
   std::map<JobId, Entry> entries_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -62,6 +62,12 @@ struct StepRecordView {
   absl::Time time;
 };
 
+// A job's place among all, which are in the order of their submission. Default: behind the newest.
+struct JobPlace {
+  absl::Time created = absl::InfiniteFuture();
+  JobId job;
+};
+
 struct JobView {
   JobId job;
   JobSpec spec;

@@ -32,6 +32,15 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path
   return db;
 }
 
+absl::StatusOr<std::unique_ptr<Database>> Database::OpenToRead(const std::string& path) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+  std::unique_ptr<Database> db(new Database(raw));
+  if (code != SQLITE_OK) return db->Error(code, absl::StrCat("opening ", path));
+  sqlite3_busy_timeout(raw, 10000);
+  return db;
+}
+
 Database::~Database() {
   for (auto& [sql, statement] : statements_) sqlite3_finalize(statement);
   sqlite3_close(db_);

@@ -18,6 +18,9 @@ struct sqlite3_stmt;
 
 namespace sluice {
 
+// SQLite's integers are signed; draws and the like fit in them.
+inline int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
+
 using SqlValue = std::variant<std::nullptr_t, int64_t, double, std::string>;
 
 // One row of a result; valid during the callback.
@@ -37,6 +40,9 @@ class Database {
  public:
   // WAL, synchronous=FULL.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path);
+  // Beside another connection, which made it: sees what that one committed, changes nothing, and neither
+  // waits for the other.
+  static absl::StatusOr<std::unique_ptr<Database>> OpenToRead(const std::string& path);
   ~Database();
 
   absl::Status Script(const std::string& sql);  // several statements without values

@@ -2,14 +2,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/store/store.h"
 #include "coordinator/store/transaction.h"
 #include "core/base/status.h"
 
 namespace sluice {
 namespace {
-
-int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
 
 AttemptView AttemptAt(const SqlRow& row) {
   AttemptView out;
@@ -41,23 +40,27 @@ QuarantineView QuarantineAt(const SqlRow& row) {
 
 absl::StatusOr<std::vector<AttemptView>> Store::ListAttempts(const JobId& job, std::optional<Draw> draw,
                                                              int32_t limit) {
-  absl::MutexLock lock(&mu_);
+  // In the order of their index, so that what is not listed is not read.
+  const std::string sql = absl::StrCat(
+      "SELECT draw, number, worker, epoch, samples, started, ended, outcome, tokens FROM attempts "
+      "INDEXED BY attempts_by_draw WHERE job = ?1 ",
+      draw ? "AND draw = ?3 " : "", "ORDER BY draw DESC, number DESC LIMIT ?2");
+  std::vector<SqlValue> values = {job, int64_t{limit}};
+  if (draw) values.emplace_back(I(*draw));
   std::vector<AttemptView> attempts;
+  absl::MutexLock lock(&read_mu_);
   SLUICE_RETURN_IF_ERROR(
-      db_->Query("SELECT draw, number, worker, epoch, samples, started, ended, outcome, tokens FROM attempts "
-                 "WHERE job = ?1 AND (?2 IS NULL OR draw = ?2) ORDER BY seq DESC LIMIT ?3",
-                 {job, draw ? SqlValue(I(*draw)) : SqlValue(nullptr), int64_t{limit}},
-                 [&](const SqlRow& row) { attempts.push_back(AttemptAt(row)); }));
+      reader_->Query(sql, values, [&](const SqlRow& row) { attempts.push_back(AttemptAt(row)); }));
   return attempts;
 }
 
 absl::StatusOr<std::vector<QuarantineView>> Store::ListQuarantine(const JobId& job, int32_t limit) {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&read_mu_);
   std::vector<QuarantineView> samples;
-  SLUICE_RETURN_IF_ERROR(
-      db_->Query("SELECT draw, idx, prompt_row, prompt_uid, reason, attempts, time, released FROM quarantine "
-                 "WHERE job = ? ORDER BY draw DESC, idx LIMIT ?",
-                 {job, int64_t{limit}}, [&](const SqlRow& row) { samples.push_back(QuarantineAt(row)); }));
+  SLUICE_RETURN_IF_ERROR(reader_->Query(
+      "SELECT draw, idx, prompt_row, prompt_uid, reason, attempts, time, released FROM quarantine "
+      "WHERE job = ? ORDER BY draw DESC, idx LIMIT ?",
+      {job, int64_t{limit}}, [&](const SqlRow& row) { samples.push_back(QuarantineAt(row)); }));
   return samples;
 }
 

@@ -25,7 +25,7 @@ LedgerColumn ColumnNamed(const std::string& name) {
 absl::Status Store::ReadRecordedBatches(const JobId& job, int64_t steps,
                                         std::vector<std::vector<RecordedRow>>& out) {
   std::string without_batch;
-  SLUICE_RETURN_IF_ERROR(db_->Query(
+  SLUICE_RETURN_IF_ERROR(reader_->Query(
       "SELECT version FROM batches WHERE job = ? AND committed AND version BETWEEN 1 AND ? AND draws = '' "
       "ORDER BY version LIMIT 1",
       {job, steps}, [&](const SqlRow& row) { without_batch = row.Text(0); }));
@@ -35,7 +35,7 @@ absl::Status Store::ReadRecordedBatches(const JobId& job, int64_t steps,
                                                       "replayed; --steps replays the steps before it"));
   }
   out.resize(static_cast<size_t>(steps));
-  SLUICE_RETURN_IF_ERROR(db_->Query(
+  SLUICE_RETURN_IF_ERROR(reader_->Query(
       "SELECT b.version, b.draw, g.segment, g.offset, g.bytes, g.oldest, g.newest FROM batch_draws b "
       "LEFT JOIN groups g ON g.job = b.job AND g.draw = b.draw WHERE b.job = ? AND b.version BETWEEN 1 AND ? "
       "ORDER BY b.version, b.place",
@@ -64,7 +64,7 @@ absl::Status Store::ReadRecordedBatches(const JobId& job, int64_t steps,
 // Which samples of the groups were trained on, and where the others went.
 absl::Status Store::ReadRecordedSamples(const JobId& job, int64_t steps,
                                         std::map<Draw, RecordedGroup*>& groups) {
-  return db_->Query(
+  return reader_->Query(
       "SELECT s.draw, s.idx, s.ledger, COALESCE(s.reason, ''), s.step = b.version FROM batch_draws b JOIN "
       "samples s ON s.job = b.job AND "
       "s.draw = b.draw WHERE b.job = ? AND b.version BETWEEN 1 AND ?",
@@ -80,7 +80,7 @@ absl::Status Store::ReadRecordedSamples(const JobId& job, int64_t steps,
 absl::StatusOr<std::shared_ptr<const ReplaySchedule>> Store::LoadSchedule(const JobId& job, int64_t steps) {
   std::vector<std::vector<RecordedRow>> rows;
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&read_mu_);
     SLUICE_RETURN_IF_ERROR(ReadRecordedBatches(job, steps, rows));
     std::map<Draw, RecordedGroup*> groups;
     for (auto& batch : rows) {
@@ -106,10 +106,10 @@ absl::StatusOr<std::shared_ptr<const ReplaySchedule>> Store::LoadSchedule(const 
 }
 
 absl::StatusOr<std::string> Store::LoadFilesHash(const JobId& job) {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&read_mu_);
   std::string hash;
-  SLUICE_RETURN_IF_ERROR(db_->Query("SELECT files_hash FROM jobs WHERE job = ?", {job},
-                                    [&](const SqlRow& row) { hash = row.Text(0); }));
+  SLUICE_RETURN_IF_ERROR(reader_->Query("SELECT files_hash FROM jobs WHERE job = ?", {job},
+                                        [&](const SqlRow& row) { hash = row.Text(0); }));
   return hash;
 }
 
@@ -125,16 +125,16 @@ absl::StatusOr<std::optional<StepRecordView>> Store::LoadStepRecord(const JobId&
 
 absl::StatusOr<std::vector<ReplayStepView>> Store::ListReplaySteps(const JobId& job, PolicyVersion after,
                                                                    int32_t limit) {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&read_mu_);
   std::vector<ReplayStepView> steps;
   absl::Status bad;
-  SLUICE_RETURN_IF_ERROR(
-      db_->Query("SELECT comparison FROM replay_steps WHERE job = ? AND version > ? ORDER BY version LIMIT ?",
-                 {job, after, int64_t{limit}}, [&](const SqlRow& row) {
-                   auto step = ReplayStepFromJson(row.Text(0));
-                   bad.Update(step.status());
-                   if (step.ok()) steps.push_back(*std::move(step));
-                 }));
+  SLUICE_RETURN_IF_ERROR(reader_->Query(
+      "SELECT comparison FROM replay_steps WHERE job = ? AND version > ? ORDER BY version LIMIT ?",
+      {job, after, int64_t{limit}}, [&](const SqlRow& row) {
+        auto step = ReplayStepFromJson(row.Text(0));
+        bad.Update(step.status());
+        if (step.ok()) steps.push_back(*std::move(step));
+      }));
   if (!bad.ok()) return bad;
   return steps;
 }

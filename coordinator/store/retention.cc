@@ -1,5 +1,6 @@
 // What the store does not keep for ever: files of samples above the limit, rows of draws that are settled.
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -13,16 +14,8 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kDrawsAtOnce = 256, kRecordsAtOnce = 1024;
+constexpr int kEndedJobsAtOnce = 16;
 constexpr int64_t kReasonsKept = 64;  // of a job's column; those beyond are counted as "other"
-
-// What of a job may be needed again. The learner redoes the batches behind its checkpoint, and should the
-// newest be unusable, those behind the one before it.
-struct Horizon {
-  JobId job;
-  PolicyVersion covered = 0;  // batches up to this one are not redone
-  Draw next_draw = 0;
-  bool ended = false;
-};
 
 // The columns of a horizon, of a row `j` of jobs.
 constexpr char kHorizon[] =
@@ -31,19 +24,21 @@ constexpr char kHorizon[] =
     "ELSE "
     "9223372036854775807 END, j.next_draw, j.ended IS NOT NULL";
 
-Horizon HorizonAt(const SqlRow& row) {
+JobHorizon HorizonAt(const SqlRow& row) {
   return {row.Text(0), row.Int(1), static_cast<Draw>(row.Int(2)), row.Int(3) != 0};
 }
 
-absl::StatusOr<std::vector<Horizon>> LoadHorizons(Database& db) {
-  std::vector<Horizon> jobs;
-  SLUICE_RETURN_IF_ERROR(db.Query(absl::StrCat("SELECT ", kHorizon, " FROM jobs j"), {},
+// `which`: of the row `j`.
+absl::StatusOr<std::vector<JobHorizon>> LoadHorizons(Database& db, const char* which,
+                                                     const std::vector<SqlValue>& values) {
+  std::vector<JobHorizon> jobs;
+  SLUICE_RETURN_IF_ERROR(db.Query(absl::StrCat("SELECT ", kHorizon, " FROM jobs j WHERE ", which), values,
                                   [&](const SqlRow& row) { jobs.push_back(HorizonAt(row)); }));
   return jobs;
 }
 
 // The last draw of the batches that are covered: what was issued behind it may wait for its place in one.
-absl::StatusOr<int64_t> LastCovered(Database& db, const Horizon& job) {
+absl::StatusOr<int64_t> LastCovered(Database& db, const JobHorizon& job) {
   int64_t last = job.ended ? std::numeric_limits<int64_t>::max() : -1;
   if (job.ended) return last;
   SLUICE_RETURN_IF_ERROR(
@@ -115,8 +110,8 @@ absl::Status CompactDraw(Database& db, const JobId& job, int64_t draw) {
 absl::StatusOr<bool> Store::Tidy() {
   absl::MutexLock lock(&mu_);
   if (!untidy_) return false;
-  for (const auto piece : {&Store::RemoveProgressFile, &Store::RemoveGroupFile, &Store::CompactDraws,
-                           &Store::ForgetBatchDraws}) {
+  for (const auto piece :
+       {&Store::RemoveProgressFile, &Store::RemoveGroupFile, &Store::RemoveDeletedJob, &Store::TidyJobs}) {
     SLUICE_ASSIGN_OR_RETURN(const bool done, (this->*piece)());
     if (done) return true;
   }
@@ -146,7 +141,7 @@ absl::StatusOr<bool> Store::IsNeeded(int64_t segment) {
                  "WHERE r.ended IS NULL AND g.segment = ? LIMIT 1",
                  {segment}, [&](const SqlRow&) { replayed = true; }));
   if (replayed) return true;
-  std::vector<std::pair<Horizon, bool>>
+  std::vector<std::pair<JobHorizon, bool>>
       jobs;  // with whether a group in the file is to be trained on or redone
   SLUICE_RETURN_IF_ERROR(db_->Query(
       absl::StrCat(
@@ -183,7 +178,10 @@ absl::StatusOr<bool> Store::RemoveGroupFile() {
       retiring_ = file;
     }
     int64_t forgotten = 0;
-    SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction& tx) -> absl::Status {
+      SLUICE_RETURN_IF_ERROR(
+          db->Query("SELECT DISTINCT job FROM (SELECT job FROM groups WHERE segment = ? LIMIT ?)",
+                    {file, kRecordsAtOnce}, [&](const SqlRow& row) { tx.ended_.push_back(row.Text(0)); }));
       for (const char* rows :
            {"UPDATE groups SET segment = NULL, offset = NULL, bytes = NULL WHERE (job, draw) IN "
             "(SELECT job, draw FROM groups WHERE segment = ? LIMIT ?)",
@@ -204,56 +202,133 @@ absl::StatusOr<bool> Store::RemoveGroupFile() {
   return false;
 }
 
-absl::StatusOr<bool> Store::CompactDraws() {
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<Horizon> jobs, LoadHorizons(*db_));
-  for (const Horizon& job : jobs) {
-    SLUICE_ASSIGN_OR_RETURN(int64_t last, LastCovered(*db_, job));
-    last = std::min(last, static_cast<int64_t>(job.next_draw) - 1 - options_.keep_draws);
-    std::vector<int64_t> draws;
-    SLUICE_RETURN_IF_ERROR(db_->Query(
-        "SELECT g.draw FROM groups g WHERE g.job = ?1 AND g.segment IS NULL AND g.draw <= ?2 AND NOT EXISTS "
-        "(SELECT 1 FROM samples s WHERE s.job = g.job AND s.draw = g.draw AND s.ledger = 'in_flight') AND "
-        "NOT EXISTS "
-        "(SELECT 1 FROM batch_draws b WHERE b.job = g.job AND b.draw = g.draw AND b.version > ?3) "
-        "ORDER BY g.draw LIMIT ?4",
-        {job.job, last, job.covered, kDrawsAtOnce}, [&](const SqlRow& row) { draws.push_back(row.Int(0)); }));
-    if (draws.empty()) continue;
-    SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) -> absl::Status {
-      for (int64_t draw : draws) SLUICE_RETURN_IF_ERROR(CompactDraw(*db, job.job, draw));
-      return absl::OkStatus();
-    }));
-    return true;
+absl::Status Store::RemoveUnusedGroupFiles() {
+  for (const auto& [file, bytes] : groups_->Files()) {
+    if (file == groups_->newest()) continue;
+    bool used = false;
+    SLUICE_RETURN_IF_ERROR(
+        db_->Query("SELECT 1 WHERE EXISTS (SELECT 1 FROM groups WHERE segment = ?1) OR EXISTS "
+                   "(SELECT 1 FROM evaluation_groups WHERE segment = ?1)",
+                   {file}, [&](const SqlRow&) { used = true; }));
+    if (used) continue;
+    SLUICE_RETURN_IF_ERROR(groups_->Remove(file));
+    LogInfo("samples_removed", {{"segment", file}, {"bytes", bytes}});
   }
-  return false;
+  return absl::OkStatus();
+}
+
+// Of a job that was deleted; in the end its files, which a death here leaves to the next time.
+absl::StatusOr<bool> Store::RemoveDeletedJob() {
+  JobId job;
+  SLUICE_RETURN_IF_ERROR(db_->Query("SELECT job FROM deleted_jobs WHERE NOT gone LIMIT 1", {},
+                                    [&](const SqlRow& row) { job = row.Text(0); }));
+  if (job.empty()) return false;
+  static constexpr struct {
+    const char *table, *key;
+  } kRows[] = {{"groups", "job, draw"},
+               {"samples", "job, draw, idx"},
+               {"attempts", "seq"},
+               {"batch_draws", "job, version, place"},
+               {"evaluation_groups", "job, step, draw"},
+               {"events", "seq"},
+               {"progress", "job, draw, idx"},
+               {"quarantine", "job, draw, idx"},
+               {"batches", "job, version"},
+               {"evaluations", "job, step"},
+               {"compacted_draws", "job, first"},
+               {"compacted_samples", "job, name, reason"},
+               {"replay_steps", "job, version"},
+               {"rollbacks", "job, version"},
+               {"canaries", "job, version"},
+               {"ledger", "job, name"}};
+  int64_t left = kRecordsAtOnce;
+  SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) -> absl::Status {
+    for (const auto& rows : kRows) {
+      SLUICE_RETURN_IF_ERROR(
+          db->Run(absl::StrCat("DELETE FROM ", rows.table, " WHERE (", rows.key, ") IN (SELECT ", rows.key,
+                               " FROM ", rows.table, " WHERE job = ? LIMIT ?)"),
+                  {job, left}));
+      left -= db->changes();
+      if (left <= 0) break;
+    }
+    return absl::OkStatus();
+  }));
+  if (left < kRecordsAtOnce) return true;
+  SLUICE_RETURN_IF_ERROR(RemoveUnusedGroupFiles());
+  std::error_code error;
+  std::filesystem::remove_all(absl::StrCat(state_dir_, "/jobs/", job), error);
+  if (error) LogWarning("job_folder_left", {{"job", job}, {"error", error.message()}});
+  SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) {
+    return db->Run("UPDATE deleted_jobs SET gone = 1 WHERE job = ?", {job});
+  }));
+  LogInfo("job_removed", {{"job", job}});
+  return true;
+}
+
+// The rows of jobs that have not ended, and of a few of those that may have some to compact: what it costs
+// does not grow with the jobs that ever were.
+absl::StatusOr<bool> Store::TidyJobs() {
+  SLUICE_ASSIGN_OR_RETURN(std::vector<JobHorizon> jobs, LoadHorizons(*db_, "j.ended IS NULL", {}));
+  for (const JobHorizon& job : jobs) {
+    for (const auto piece : {&Store::CompactDraws, &Store::ForgetBatchDraws}) {
+      SLUICE_ASSIGN_OR_RETURN(const bool done, (this->*piece)(job));
+      if (done) return true;
+    }
+  }
+  for (int i = 0; i < kEndedJobsAtOnce && !untidied_.empty(); ++i) {
+    SLUICE_ASSIGN_OR_RETURN(jobs, LoadHorizons(*db_, "j.job = ?", {*untidied_.begin()}));
+    for (const JobHorizon& job : jobs) {  // none: it was deleted
+      for (const auto piece : {&Store::CompactDraws, &Store::ForgetBatchDraws}) {
+        SLUICE_ASSIGN_OR_RETURN(const bool done, (this->*piece)(job));
+        if (done) return true;
+      }
+    }
+    untidied_.erase(untidied_.begin());
+  }
+  return !untidied_.empty();
+}
+
+absl::StatusOr<bool> Store::CompactDraws(const JobHorizon& job) {
+  SLUICE_ASSIGN_OR_RETURN(int64_t last, LastCovered(*db_, job));
+  last = std::min(last, static_cast<int64_t>(job.next_draw) - 1 - options_.keep_draws);
+  std::vector<int64_t> draws;
+  SLUICE_RETURN_IF_ERROR(db_->Query(
+      "SELECT g.draw FROM groups g WHERE g.job = ?1 AND g.segment IS NULL AND g.draw <= ?2 AND NOT EXISTS "
+      "(SELECT 1 FROM samples s WHERE s.job = g.job AND s.draw = g.draw AND s.ledger = 'in_flight') AND "
+      "NOT EXISTS "
+      "(SELECT 1 FROM batch_draws b WHERE b.job = g.job AND b.draw = g.draw AND b.version > ?3) "
+      "ORDER BY g.draw LIMIT ?4",
+      {job.job, last, job.covered, kDrawsAtOnce}, [&](const SqlRow& row) { draws.push_back(row.Int(0)); }));
+  if (draws.empty()) return false;
+  SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) -> absl::Status {
+    for (int64_t draw : draws) SLUICE_RETURN_IF_ERROR(CompactDraw(*db, job.job, draw));
+    return absl::OkStatus();
+  }));
+  return true;
 }
 
 // Of the oldest batch that has rows, once those of all its draws are gone: batches.draws has them as ranges.
 // The last one that is covered stays, for LastCovered.
-absl::StatusOr<bool> Store::ForgetBatchDraws() {
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<Horizon> jobs, LoadHorizons(*db_));
-  for (const Horizon& job : jobs) {
-    int64_t version = -1;
-    SLUICE_RETURN_IF_ERROR(
-        db_->Query("SELECT version FROM batch_draws WHERE job = ? ORDER BY version LIMIT 1", {job.job},
-                   [&](const SqlRow& row) { version = row.Int(0); }));
-    if (version < 0) continue;
-    bool behind = false, kept = false;
-    SLUICE_RETURN_IF_ERROR(
-        db_->Query("SELECT 1 FROM batches WHERE job = ?1 AND version = ?2 AND committed AND "
-                   "?2 < (SELECT MAX(version) FROM batch_draws WHERE job = ?1 AND version <= ?3)",
-                   {job.job, version, job.covered}, [&](const SqlRow&) { behind = true; }));
-    if (!behind) continue;
-    SLUICE_RETURN_IF_ERROR(db_->Query(
-        "SELECT 1 FROM batch_draws b JOIN groups g ON g.job = b.job AND g.draw = b.draw WHERE b.job = ? AND "
-        "b.version = ? LIMIT 1",
-        {job.job, version}, [&](const SqlRow&) { kept = true; }));
-    if (kept) continue;
-    SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) {
-      return db->Run("DELETE FROM batch_draws WHERE job = ? AND version = ?", {job.job, version});
-    }));
-    return true;
-  }
-  return false;
+absl::StatusOr<bool> Store::ForgetBatchDraws(const JobHorizon& job) {
+  int64_t version = -1;
+  SLUICE_RETURN_IF_ERROR(db_->Query("SELECT version FROM batch_draws WHERE job = ? ORDER BY version LIMIT 1",
+                                    {job.job}, [&](const SqlRow& row) { version = row.Int(0); }));
+  if (version < 0) return false;
+  bool behind = false, kept = false;
+  SLUICE_RETURN_IF_ERROR(
+      db_->Query("SELECT 1 FROM batches WHERE job = ?1 AND version = ?2 AND committed AND "
+                 "?2 < (SELECT MAX(version) FROM batch_draws WHERE job = ?1 AND version <= ?3)",
+                 {job.job, version, job.covered}, [&](const SqlRow&) { behind = true; }));
+  if (!behind) return false;
+  SLUICE_RETURN_IF_ERROR(db_->Query(
+      "SELECT 1 FROM batch_draws b JOIN groups g ON g.job = b.job AND g.draw = b.draw WHERE b.job = ? AND "
+      "b.version = ? LIMIT 1",
+      {job.job, version}, [&](const SqlRow&) { kept = true; }));
+  if (kept) return false;
+  SLUICE_RETURN_IF_ERROR(TransactLocked([&, db = db_.get()](StoreTransaction&) {
+    return db->Run("DELETE FROM batch_draws WHERE job = ? AND version = ?", {job.job, version});
+  }));
+  return true;
 }
 
 }  // namespace sluice

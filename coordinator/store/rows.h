@@ -41,6 +41,15 @@ struct StoredBatch {
   std::map<std::string, double> metrics = {};  // of its step; empty: it is not committed, or has none
 };
 
+// What of a job may be needed again. The learner redoes the batches behind its checkpoint, and should the
+// newest be unusable, those behind the one before it.
+struct JobHorizon {
+  JobId job;
+  PolicyVersion covered = 0;  // batches up to this one are not redone
+  Draw next_draw = 0;
+  bool ended = false;
+};
+
 struct StoredRollback {
   PolicyVersion version = 0, parent = 0;
   Draw first_draw = 0;  // that was not issued before it

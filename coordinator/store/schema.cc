@@ -132,7 +132,15 @@ CREATE TABLE canaries (job TEXT NOT NULL, version INTEGER NOT NULL, verdict TEXT
   worker TEXT NOT NULL, reason TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (job, version)) WITHOUT ROWID;
 )sql";
 
-constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}, {4, kFourth}};
+// deleted_jobs: jobs that are gone from `jobs`. Until `gone` rows of theirs are left, which are removed piece
+// by piece.
+constexpr char kFifth[] = R"sql(
+CREATE TABLE deleted_jobs (job TEXT PRIMARY KEY, time INTEGER NOT NULL, gone INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE INDEX deleted_jobs_left ON deleted_jobs (job) WHERE NOT gone;
+CREATE INDEX jobs_under_way ON jobs (job) WHERE ended IS NULL;
+)sql";
+
+constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}, {4, kFourth}, {5, kFifth}};
 static_assert(kSteps[std::size(kSteps) - 1].version == kSchemaVersion);
 
 absl::Status TakeStep(Database& db, const SchemaStep& step) {

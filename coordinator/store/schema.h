@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-constexpr int64_t kSchemaVersion = 4;
+constexpr int64_t kSchemaVersion = 5;
 
 // What makes version `version` of the one before it; the first makes it of an empty file.
 struct SchemaStep {

@@ -20,8 +20,7 @@ constexpr int64_t kProgressFileBytes = int64_t{64} << 20;
 // Above all epochs that programs of schema 1 gave: those were times in milliseconds.
 constexpr int64_t kEpochBase = int64_t{1} << 48;
 constexpr int64_t kEpochsReserved = 1024;  // at once
-
-int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
+constexpr int64_t kGroupsListed = 64;      // read at once
 
 SegmentRef RefAt(const SqlRow& row, int column) {
   if (row.IsNull(column)) return {};
@@ -65,7 +64,7 @@ constexpr char kJobColumns[] =
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir, StoreOptions options) {
   SLUICE_RETURN_IF_ERROR(MakeDirectories(state_dir));
-  std::unique_ptr<Store> store(new Store(std::move(options)));
+  std::unique_ptr<Store> store(new Store(state_dir, std::move(options)));
   auto lock = FileLock::Acquire(state_dir + "/lock");
   if (absl::IsFailedPrecondition(lock.status())) {
     return absl::FailedPreconditionError(
@@ -76,6 +75,12 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir,
   absl::MutexLock guard(&store->mu_);
   SLUICE_ASSIGN_OR_RETURN(store->db_, Database::Open(state_dir + "/sluice.db"));
   SLUICE_RETURN_IF_ERROR(Annotate(UpgradeSchema(*store->db_), state_dir));
+  {
+    absl::MutexLock reading(&store->read_mu_);
+    SLUICE_ASSIGN_OR_RETURN(store->reader_, Database::OpenToRead(state_dir + "/sluice.db"));
+  }
+  SLUICE_RETURN_IF_ERROR(store->db_->Query("SELECT job FROM jobs WHERE ended IS NOT NULL", {},
+                                           [&](const SqlRow& row) { store->untidied_.insert(row.Text(0)); }));
   const int64_t rotate_bytes = std::clamp(store->options_.keep_bytes / 8, kLeastFileBytes, kMostFileBytes);
   SLUICE_ASSIGN_OR_RETURN(
       store->groups_,
@@ -164,13 +169,14 @@ absl::Status Store::CloseAttempts() {
 }
 
 absl::StatusOr<uint64_t> Store::NextEpoch(absl::Time now) {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&epochs_mu_);
   if (next_epoch_ == epochs_end_) SLUICE_RETURN_IF_ERROR(ReserveEpochs(now));
   return next_epoch_++;
 }
 
 absl::Status Store::ReserveEpochs(absl::Time now) {
   int64_t reserved = 0;
+  absl::MutexLock lock(&mu_);
   SLUICE_RETURN_IF_ERROR(db_->Query("SELECT value FROM meta WHERE key = 'epochs_reserved'", {},
                                     [&](const SqlRow& row) { reserved = row.Int(0); }));
   const int64_t first = std::max(reserved, kEpochBase + std::max<int64_t>(0, absl::ToUnixMillis(now)));
@@ -188,7 +194,8 @@ absl::Status Store::LimitPages(int64_t pages) {
 
 int64_t Store::sql_steps() {
   absl::MutexLock lock(&mu_);
-  return db_->steps();
+  absl::MutexLock reading(&read_mu_);
+  return db_->steps() + reader_->steps();
 }
 
 absl::Status Store::Transact(const std::function<absl::Status(StoreTransaction&)>& body) {
@@ -212,6 +219,7 @@ absl::Status Store::TransactLocked(const std::function<absl::Status(StoreTransac
     if (status.ok()) status = db_->Run("COMMIT");
     SLUICE_FAIL_POINT("coordinator.transaction_committed");
     if (!status.ok()) (void)db_->Run("ROLLBACK");  // fails where SQLite rolled back itself
+    if (status.ok()) untidied_.insert(transaction.ended_.begin(), transaction.ended_.end());
   }
   if (status.ok()) attempts_open_ = false;
   writing_since_ = 0;
@@ -225,11 +233,19 @@ absl::Duration Store::WritingFor() const {
   return since == 0 ? absl::ZeroDuration() : absl::Now() - absl::FromUnixNanos(since);
 }
 
+absl::StatusOr<bool> Store::WasDeleted(const JobId& job) {
+  absl::MutexLock lock(&read_mu_);
+  bool deleted = false;
+  SLUICE_RETURN_IF_ERROR(reader_->Query("SELECT 1 FROM deleted_jobs WHERE job = ?", {job},
+                                        [&](const SqlRow&) { deleted = true; }));
+  return deleted;
+}
+
 absl::StatusOr<JobId> Store::FindRequest(const std::string& request_id) {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&read_mu_);
   JobId job;
-  SLUICE_RETURN_IF_ERROR(db_->Query("SELECT job FROM request_ids WHERE request_id = ?", {request_id},
-                                    [&](const SqlRow& row) { job = row.Text(0); }));
+  SLUICE_RETURN_IF_ERROR(reader_->Query("SELECT job FROM request_ids WHERE request_id = ?", {request_id},
+                                        [&](const SqlRow& row) { job = row.Text(0); }));
   return job;
 }
 
@@ -414,69 +430,91 @@ absl::StatusOr<std::vector<Trajectory>> Store::LoadProgress(const JobId& job) {
   return progress;
 }
 
+absl::StatusOr<std::vector<Store::ListedGroup>> Store::ReadListedGroups(const JobId& job, int64_t step,
+                                                                        bool evaluation,
+                                                                        const ListedGroup* after,
+                                                                        int64_t limit) {
+  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+  std::string sql;
+  std::vector<SqlValue> values = {job, step, limit};
+  if (evaluation) {
+    sql = absl::StrCat(
+        "SELECT draw, segment, offset, bytes, step, NULL, NULL, NULL FROM evaluation_groups WHERE job = ?1 "
+        "AND "
+        "step <= ?4 AND (step < ?4 OR draw > ?5) ",
+        step > 0 ? "AND step = ?2 " : "", "ORDER BY step DESC, draw LIMIT ?3");
+    values.insert(values.end(),
+                  {after == nullptr ? kEnd : after->step, after == nullptr ? -1 : I(after->draw)});
+  } else {
+    sql = absl::StrCat(
+        "SELECT g.draw, g.segment, g.offset, g.bytes, 0, s.idx, s.ledger, s.step FROM (SELECT draw, segment, "
+        "offset, bytes FROM groups WHERE job = ?1 AND segment IS NOT NULL AND draw < ?4 ",
+        step > 0 ? "AND draw IN (SELECT draw FROM batch_draws WHERE job = ?1 AND version = ?2) " : "",
+        "ORDER BY draw DESC LIMIT ?3) g LEFT JOIN samples s ON s.job = ?1 AND s.draw = g.draw "
+        "ORDER BY g.draw DESC");
+    values.emplace_back(after == nullptr ? kEnd : I(after->draw));
+  }
+  std::vector<ListedGroup> found;
+  absl::MutexLock lock(&read_mu_);
+  SLUICE_RETURN_IF_ERROR(reader_->Query(sql, values, [&](const SqlRow& row) {
+    const auto draw = static_cast<Draw>(row.Int(0));
+    if (found.empty() || found.back().draw != draw || found.back().step != row.Int(4)) {
+      found.push_back({RefAt(row, 1), row.Int(4), draw, {}});
+    }
+    if (row.IsNull(5)) return;
+    found.back().columns[static_cast<uint32_t>(row.Int(5))] = {row.Text(6), row.Int(7)};
+  }));
+  return found;
+}
+
 absl::Status Store::ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                                 const std::function<bool(const SampleView&)>& on_sample) {
-  struct Found {
-    SegmentRef ref;
-    int64_t step = 0;
-    Draw draw = 0;
-    std::map<uint32_t, std::pair<std::string, int64_t>> columns;  // index -> ledger column, step
-  };
-  std::vector<Found> found;
-  {
-    absl::MutexLock lock(&mu_);
-    std::string sql =
-        "SELECT draw, segment, offset, bytes, 0 FROM groups WHERE job = ?1 AND segment IS NOT NULL ";
-    if (evaluation) {
-      sql = "SELECT draw, segment, offset, bytes, step FROM evaluation_groups WHERE job = ?1 ";
-      if (step > 0) sql += "AND step = ?2 ";
-      sql += "ORDER BY step DESC, draw LIMIT ?3";
-    } else {
-      if (step > 0) sql += "AND draw IN (SELECT draw FROM batch_draws WHERE job = ?1 AND version = ?2) ";
-      sql += "ORDER BY draw DESC LIMIT ?3";
-    }
-    // A group has at least one sample.
-    SLUICE_RETURN_IF_ERROR(db_->Query(sql, {job, step, int64_t{limit}}, [&](const SqlRow& row) {
-      found.push_back(Found{RefAt(row, 1), row.Int(4), static_cast<Draw>(row.Int(0)), {}});
-    }));
-    if (found.empty() && step > 0) return ExplainMissing(job, step, evaluation);
-    for (Found& group : found) {
-      if (evaluation) continue;
-      SLUICE_RETURN_IF_ERROR(
-          db_->Query("SELECT idx, ledger, step FROM samples WHERE job = ? AND draw = ?", {job, I(group.draw)},
-                     [&](const SqlRow& row) {
-                       group.columns[static_cast<uint32_t>(row.Int(0))] = {row.Text(1), row.Int(2)};
-                     }));
-    }
-  }
   int32_t left = limit;
+  int64_t bytes = 0;
   absl::Status damaged;
-  for (const Found& item : found) {
-    auto group = ReadGroup(item.ref);
-    damaged.Update(group.status());
-    if (!group.ok()) continue;
-    for (ScoredSample& sample : group->samples) {
-      if (left-- <= 0) return damaged;
-      SampleView view;
-      view.prompt = group->prompt.text;
-      view.prompt_uid = group->prompt.uid;
-      view.step = item.step;
-      if (auto at = item.columns.find(sample.trajectory.key.index); at != item.columns.end()) {
-        view.ledger_column = at->second.first;
-        view.step = at->second.second;
+  std::vector<ListedGroup> found;
+  do {
+    const ListedGroup last = found.empty() ? ListedGroup() : found.back();
+    // A group has at least one sample.
+    SLUICE_ASSIGN_OR_RETURN(std::vector<ListedGroup> next,
+                            ReadListedGroups(job, step, evaluation, found.empty() ? nullptr : &last,
+                                             std::min<int64_t>(left, kGroupsListed)));
+    if (next.empty() && found.empty() && step > 0) return ExplainMissing(job, step, evaluation);
+    if (next.empty()) return damaged;
+    found = std::move(next);
+    for (const ListedGroup& item : found) {
+      bytes += item.ref.bytes;
+      if (bytes > kMaxListedBytes) {
+        return absl::OutOfRangeError(absl::StrCat("the list ends here, after ", kMaxListedBytes,
+                                                  " bytes of samples: give a limit, or a step"));
       }
-      view.sample = std::move(sample);
-      if (!on_sample(view)) return damaged;
+      auto group = ReadGroup(item.ref);
+      damaged.Update(group.status());
+      if (!group.ok()) continue;
+      for (ScoredSample& sample : group->samples) {
+        if (left-- <= 0) return damaged;
+        SampleView view;
+        view.prompt = group->prompt.text;
+        view.prompt_uid = group->prompt.uid;
+        view.step = item.step;
+        if (auto at = item.columns.find(sample.trajectory.key.index); at != item.columns.end()) {
+          view.ledger_column = at->second.first;
+          view.step = at->second.second;
+        }
+        view.sample = std::move(sample);
+        if (!on_sample(view)) return damaged;
+      }
     }
-  }
+  } while (left > 0);
   return damaged;
 }
 
 absl::Status Store::ExplainMissing(const JobId& job, int64_t step, bool evaluation) {
   bool known = false;
+  absl::MutexLock lock(&read_mu_);
   const std::string sql = evaluation ? "SELECT 1 FROM evaluations WHERE job = ? AND step = ?"
                                      : "SELECT 1 FROM batches WHERE job = ? AND version = ? AND trained > 0";
-  SLUICE_RETURN_IF_ERROR(db_->Query(sql, {job, step}, [&](const SqlRow&) { known = true; }));
+  SLUICE_RETURN_IF_ERROR(reader_->Query(sql, {job, step}, [&](const SqlRow&) { known = true; }));
   if (!known) return absl::OkStatus();
   return absl::NotFoundError(absl::StrCat("the samples of step ", step, " of ", job,
                                           " are no longer kept: --keep-samples-bytes of the coordinator is ",

@@ -1,6 +1,7 @@
 // The durable account of all jobs: SQLite (STATE/sluice.db) for what must be transactional, segment files
 // (STATE/segments, STATE/progress) for tokens, log-probabilities and texts. One process at a time has it.
-// Thread-safe.
+// Thread-safe. What clients list is read beside the transactions, over a connection of its own: neither waits
+// for the other, and each list is bounded.
 #pragma once
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,7 @@ struct StoreOptions {
 
 class Store {
  public:
+  static constexpr int64_t kMaxListedBytes = int64_t{1} << 30;  // of one list of samples
   // FAILED_PRECONDITION: "state directory in use", or its schema is newer than this program. A complete group
   // that is to be trained on and whose record is damaged is taken for one that is not complete (an event of
   // the job says so): it is generated again.
@@ -53,6 +56,8 @@ class Store {
   // Removes some of what is no longer kept (StoreOptions), in bounded time. True: there may be more.
   absl::StatusOr<bool> Tidy();
 
+  // Whether there was such a job, and it was deleted.
+  absl::StatusOr<bool> WasDeleted(const JobId& job);
   // The job that a request made before; empty: none.
   absl::StatusOr<JobId> FindRequest(const std::string& request_id);
   absl::StatusOr<std::vector<JobRow>> LoadJobs();               // oldest first, views filled in
@@ -69,10 +74,10 @@ class Store {
   // directory's past apart, as far as it goes forward.
   absl::StatusOr<uint64_t> NextEpoch(absl::Time now);
   // Of groups that are kept; NOT_FOUND when those of `step` no longer are. Passes over a group that is
-  // damaged and says so in the end.
+  // damaged and says so in the end. OUT_OF_RANGE after kMaxListedBytes of records.
   absl::Status ListSamples(const JobId& job, int32_t limit, int64_t step, bool evaluation,
                            const std::function<bool(const SampleView&)>& on_sample);
-  // The newest first, at most `limit`; of one draw where it is given.
+  // Of the newest draws first and of each the last, at most `limit`; of one draw where it is given.
   absl::StatusOr<std::vector<AttemptView>> ListAttempts(const JobId& job, std::optional<Draw> draw,
                                                         int32_t limit);
   // Samples that were given up on, those of the newest draws first, at most `limit`.
@@ -96,7 +101,8 @@ class Store {
   absl::Status LimitPages(int64_t pages);
 
  private:
-  explicit Store(StoreOptions options) : options_(std::move(options)) {}
+  Store(std::string state_dir, StoreOptions options)
+      : state_dir_(std::move(state_dir)), options_(std::move(options)) {}
   absl::StatusOr<std::unique_ptr<Segments>> OpenSegments(const std::string& folder, const std::string& rows,
                                                          int64_t rotate_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -112,19 +118,31 @@ class Store {
   };
   absl::Status ReadRecordedBatches(const JobId& job, int64_t steps,
                                    std::vector<std::vector<RecordedRow>>& out)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(read_mu_);
   absl::Status ReadRecordedSamples(const JobId& job, int64_t steps, std::map<Draw, RecordedGroup*>& groups)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status ExplainMissing(const JobId& job, int64_t step, bool evaluation)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(read_mu_);
+  // A complete group in a list of samples.
+  struct ListedGroup {
+    SegmentRef ref;
+    int64_t step = 0;
+    Draw draw = 0;
+    std::map<uint32_t, std::pair<std::string, int64_t>> columns;  // index -> ledger column, step
+  };
+  // Of those behind `after` (null: of all) the first few.
+  absl::StatusOr<std::vector<ListedGroup>> ReadListedGroups(const JobId& job, int64_t step, bool evaluation,
+                                                            const ListedGroup* after, int64_t limit);
+  absl::Status ExplainMissing(const JobId& job, int64_t step, bool evaluation);
   // Retention (store_retention.cc): each does one bounded piece and says whether there was one.
   absl::StatusOr<bool> RemoveProgressFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<bool> RemoveGroupFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::StatusOr<bool> CompactDraws() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::StatusOr<bool> ForgetBatchDraws() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status RemoveUnusedGroupFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> RemoveDeletedJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> TidyJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> CompactDraws(const JobHorizon& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<bool> ForgetBatchDraws(const JobHorizon& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<bool> IsNeeded(int64_t segment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CloseAttempts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status ReserveEpochs(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status ReserveEpochs(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(epochs_mu_);
   absl::Status LoadView(JobRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::vector<StoredRollback>> ReadRollbacks(const JobId& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -132,6 +150,7 @@ class Store {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<Group> ReadGroup(const SegmentRef& ref);
 
+  const std::string state_dir_;
   const StoreOptions options_;
   std::atomic<int64_t> writing_since_{0};  // nanoseconds of absl::Now(); 0: not writing
   std::unique_ptr<FileLock> lock_;
@@ -142,7 +161,12 @@ class Store {
       true;                                     // of a coordinator before: the first transaction ends them
   int64_t retiring_ ABSL_GUARDED_BY(mu_) = -1;  // file whose records no row is to refer to any more; -1: none
   bool untidy_ ABSL_GUARDED_BY(mu_) = true;     // something changed since Tidy found nothing to do
-  uint64_t next_epoch_ ABSL_GUARDED_BY(mu_) = 0, epochs_end_ ABSL_GUARDED_BY(mu_) = 0;  // reserved, not given
+  std::set<JobId> untidied_ ABSL_GUARDED_BY(mu_);  // that have ended, and may have rows that are not kept
+  absl::Mutex epochs_mu_;                          // before mu_; epochs are reserved in blocks
+  uint64_t next_epoch_ ABSL_GUARDED_BY(epochs_mu_) = 0,
+                       epochs_end_ ABSL_GUARDED_BY(epochs_mu_) = 0;  // reserved, not given
+  absl::Mutex read_mu_;
+  std::unique_ptr<Database> reader_ ABSL_GUARDED_BY(read_mu_);
 };
 
 }  // namespace sluice

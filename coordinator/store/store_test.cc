@@ -1,8 +1,12 @@
 #include "coordinator/store/store.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
 #include "coordinator/testing_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -40,6 +44,193 @@ TEST_F(StoreTest, KeepsTheLedgerBalancedThroughTheLifeOfSamples) {
   EXPECT_EQ((*batch)->manifest_hash, "hash");
   ASSERT_EQ(store_->LoadOpenGroups("j")->size(), 1u);
   EXPECT_EQ(store_->LoadOpenGroups("j")->at(0).draw, 2u);
+}
+
+class ManyJobsTest : public StoreTest {
+ protected:
+  // Draws with samples, attempts and a batch each.
+  void Fill(const JobId& job, Draw draws) {
+    Insert(job, "request of " + job);
+    for (Draw first = 0; first < draws; first += 100) {
+      Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+        for (Draw draw = first; draw < std::min(draws, first + 100); ++draw) {
+          const auto version = static_cast<PolicyVersion>(draw + 1);
+          Expect(tx.IssueGroup(job, draw, version, 2));
+          Expect(tx.AddAttempt(job, {draw, 0, "rollout-0", 1, 2, absl::UnixEpoch()}));
+          Expect(tx.AddAttempt(job, {draw, 1, "rollout-1", 2, 2, absl::UnixEpoch()}));
+          Expect(tx.CompleteGroup(job, GroupOf(draw)));
+          Expect(tx.RecordBatch(job, version, {draw}));
+          Expect(tx.CommitBatch(job, {job, version, "hash", "src"}, {draw},
+                                {version, version, {}, absl::UnixEpoch()}));
+        }
+        return absl::OkStatus();
+      }));
+    }
+  }
+  void End(const JobId& job, Draw draws) {
+    JobRow row = Row(job);
+    row.view.state = JobState::kSucceeded;
+    row.view.version = static_cast<PolicyVersion>(draws);
+    row.view.end_time = absl::FromUnixSeconds(9);
+    row.next_draw = draws;
+    Expect(store_->Transact([&](StoreTransaction& tx) { return tx.UpdateJob(row); }));
+  }
+  void TidyAll() {
+    absl::StatusOr<bool> more = true;
+    for (int i = 0; i < 1000 && more.ok() && *more; ++i) more = store_->Tidy();
+    EXPECT_TRUE(more.ok() && !*more) << more.status();
+  }
+  template <typename F>
+  int64_t Steps(F query) {
+    const int64_t before = store_->sql_steps();
+    query();
+    return store_->sql_steps() - before;
+  }
+  int64_t StepsOfASamplesList(const JobId& job, int32_t limit) {
+    int32_t samples = 0;
+    const int64_t steps = Steps([&] {
+      Expect(store_->ListSamples(job, limit, 0, false, [&](const SampleView& view) {
+        EXPECT_EQ(view.ledger_column, "trained");
+        return ++samples <= limit;
+      }));
+    });
+    EXPECT_EQ(samples, limit);
+    return steps;
+  }
+  int rounds_ = 0;
+};
+
+TEST_F(ManyJobsTest, ADeletedJobGoesPieceByPiece) {
+  Fill("j", 900);
+  Fill("other", 3);
+  const auto remove = [&] {
+    return store_->Transact([](StoreTransaction& tx) { return tx.DeleteJob("j", absl::UnixEpoch()); });
+  };
+  EXPECT_EQ(remove().code(), absl::StatusCode::kFailedPrecondition) << "it has not ended";
+  End("j", 900);
+  EXPECT_FALSE(*store_->WasDeleted("j"));
+  Expect(remove());
+  EXPECT_TRUE(*store_->WasDeleted("j"));
+  EXPECT_EQ(*store_->FindRequest("request of j"), "");
+  ASSERT_EQ(store_->LoadJobs()->size(), 1u);
+  EXPECT_EQ(Sql("SELECT COUNT(*) FROM samples WHERE job = 'j'"), "1800");
+  int pieces = 0;
+  for (bool more = true; more; ++pieces) {
+    const int64_t steps = Steps([&] { more = *store_->Tidy(); });
+    EXPECT_LT(steps, 200000) << "of a piece";
+    if (pieces == 1) Reopen();  // and it goes on
+  }
+  EXPECT_GT(pieces, 5);
+  for (const char* table : {"groups", "samples", "ledger", "attempts", "batches", "batch_draws", "events"}) {
+    EXPECT_EQ(Sql(absl::StrCat("SELECT COUNT(*) FROM ", table, " WHERE job = 'j'")), "0") << table;
+  }
+  Expect(store_->CheckLedger("other"));
+  EXPECT_EQ(store_->LoadBatch("other", 3)->value().draws, std::vector<Draw>{2});
+  EXPECT_TRUE(*store_->WasDeleted("j"));
+}
+
+TEST_F(ManyJobsTest, TheFilesOfADeletedJobGo) {
+  options_.keep_bytes = 8 << 20;  // files of 1 MiB
+  Reopen();
+  Insert();
+  for (Draw draw = 0; draw < 5; ++draw) {
+    Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+      Expect(tx.IssueGroup("j", draw, 1, 2));
+      return tx.CompleteGroup("j", GroupOf(draw, 0, 600 << 10));
+    }));
+  }
+  const auto files = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder_.path() + "/segments"),
+                         std::filesystem::directory_iterator());
+  };
+  const auto before = files();
+  EXPECT_GT(before, 3);
+  End("j", 5);
+  std::filesystem::create_directories(folder_.path() + "/jobs/j/sub");
+  Expect(store_->Transact([](StoreTransaction& tx) { return tx.DeleteJob("j", absl::UnixEpoch()); }));
+  TidyAll();
+  EXPECT_EQ(files(), 1) << "that which takes the next records";
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/jobs/j"));
+}
+
+TEST_F(ManyJobsTest, TidyingCostsTheSameHoweverManyJobsEnded) {
+  const auto round = [&] {
+    Insert(absl::StrCat("round ", ++rounds_));  // something to look at
+    End(absl::StrCat("round ", rounds_), 0);
+    return Steps([&] { TidyAll(); });
+  };
+  Fill("running", 10);
+  TidyAll();
+  const int64_t few = round();
+  for (int i = 0; i < 200; ++i) {
+    Insert(absl::StrCat("ended ", i));
+    End(absl::StrCat("ended ", i), 0);
+  }
+  TidyAll();
+  EXPECT_LE(round(), few + few / 10);
+}
+
+TEST_F(ManyJobsTest, AListReadsOnlyWhatItShows) {
+  Fill("small", 20);
+  Fill("large", 800);
+  Fill("last", 20);
+  EXPECT_LE(StepsOfASamplesList("large", 8), StepsOfASamplesList("small", 8) * 11 / 10);
+  const auto attempts = [&](const JobId& job, std::optional<Draw> draw) {
+    return Steps([&] { EXPECT_EQ(store_->ListAttempts(job, draw, 2)->size(), 2u); });
+  };
+  EXPECT_LE(attempts("large", std::nullopt), attempts("small", std::nullopt) * 11 / 10);
+  EXPECT_LE(attempts("large", 7), attempts("small", 7) * 11 / 10);
+  EXPECT_EQ(store_->ListAttempts("large", 7, 2)->at(0).number, 1u) << "the last of a draw first";
+}
+
+TEST_F(ManyJobsTest, ALongListComesWholeAndInOrder) {
+  Fill("j", 150);  // more than are read at once
+  std::vector<Draw> draws;
+  Expect(store_->ListSamples("j", 299, 0, false, [&](const SampleView& view) {
+    draws.push_back(view.sample.trajectory.key.draw);
+    EXPECT_EQ(view.step, static_cast<int64_t>(draws.back()) + 1);
+    return true;
+  }));
+  ASSERT_EQ(draws.size(), 299u);
+  EXPECT_TRUE(std::is_sorted(draws.rbegin(), draws.rend()));
+  EXPECT_EQ(draws.back(), 0u);
+}
+
+TEST_F(ManyJobsTest, EvaluationsAreListedByStepAcrossReads) {
+  Insert();
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    for (int64_t step : {0, 4}) {
+      for (Draw draw = 0; draw < 70; ++draw) Expect(tx.AddEvaluationGroup("j", step, GroupOf(draw)));
+    }
+    return absl::OkStatus();
+  }));
+  std::vector<std::pair<int64_t, Draw>> seen;
+  Expect(store_->ListSamples("j", 1000, 0, true, [&](const SampleView& view) {
+    seen.emplace_back(-view.step, view.sample.trajectory.key.draw);
+    return true;
+  }));
+  EXPECT_EQ(seen.size(), 2u * 2 * 70);
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+}
+
+// A transaction that takes long, as with a slow disk.
+TEST_F(ManyJobsTest, ListsDoNotWaitForACommit) {
+  Fill("j", 3);
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    Expect(tx.IssueGroup("j", 3, 9, 2));
+    Expect(tx.AddAttempt("j", {3, 0, "rollout-0", 1, 2, absl::UnixEpoch()}));
+    absl::Notification read;
+    std::thread reader([&] {
+      EXPECT_EQ(store_->ListAttempts("j", std::nullopt, 100)->size(), 6u) << "what is committed";
+      Expect(store_->ListSamples("j", 10, 0, false, [](const SampleView&) { return true; }));
+      EXPECT_TRUE(store_->ListQuarantine("j", 10).ok());
+      read.Notify();
+    });
+    EXPECT_TRUE(read.WaitForNotificationWithTimeout(absl::Seconds(60)));
+    reader.join();
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(store_->ListAttempts("j", std::nullopt, 100)->size(), 7u);
 }
 
 TEST_F(StoreTest, KeepsTheVerdictsOfCanaries) {

@@ -14,9 +14,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kEventsKept = 1000;  // of a job
-
-int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
+constexpr int64_t kEventRowsKept = 1000;  // of a job
 
 SqlValue VersionOrNull(PolicyVersion version) {
   return version == kNoPolicyVersion ? SqlValue(nullptr) : SqlValue(int64_t{version});
@@ -81,8 +79,16 @@ absl::Status StoreTransaction::InsertJob(const JobRow& row, const std::string& r
   return db_.Run("INSERT INTO request_ids VALUES (?, ?)", {request_id, row.view.job});
 }
 
+absl::Status StoreTransaction::DeleteJob(const JobId& job, absl::Time now) {
+  SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM jobs WHERE job = ? AND ended IS NOT NULL", {job}));
+  if (db_.changes() == 0) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has not ended"));
+  SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM request_ids WHERE job = ?", {job}));
+  return db_.Run("INSERT INTO deleted_jobs (job, time) VALUES (?, ?)", {job, absl::ToUnixMicros(now)});
+}
+
 absl::Status StoreTransaction::UpdateJob(const JobRow& row) {
   const JobView& v = row.view;
+  if (v.end_time != absl::InfiniteFuture()) ended_.push_back(v.job);
   const SqlValue ended =
       v.end_time == absl::InfiniteFuture() ? SqlValue(nullptr) : SqlValue(absl::ToUnixMicros(v.end_time));
   return db_.Run(
@@ -307,7 +313,7 @@ absl::Status StoreTransaction::AddEvent(const JobId& job, const JobEventView& ev
   return db_.Run(
       "DELETE FROM events WHERE job = ?1 AND seq <= "
       "(SELECT seq FROM events WHERE job = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)",
-      {job, kEventsKept});
+      {job, kEventRowsKept});
 }
 
 absl::Status StoreTransaction::AddAttempt(const JobId& job, const AttemptStart& a) {

@@ -23,6 +23,9 @@ class StoreTransaction {
   absl::Status InsertJob(const JobRow& row, const std::string& request_id);
   absl::Status UpdateJob(const JobRow& row);  // but its spec
   absl::Status UpdateSpec(const JobId& job, const JobSpec& spec);
+  // The job is not there any more; what is left of it goes by Tidy. FAILED_PRECONDITION when it has not
+  // ended.
+  absl::Status DeleteJob(const JobId& job, absl::Time now);
   // FAILED_PRECONDITION when the draw was issued before (ONCE).
   absl::Status IssueGroup(const JobId& job, Draw draw, PolicyVersion train_by, int64_t samples);
   // FAILED_PRECONDITION when the draw is not known. Progress of its samples is forgotten.
@@ -72,7 +75,8 @@ class StoreTransaction {
   Database& db_;
   Segments& groups_;
   Segments& progress_;
-  bool appended_ = false;  // to groups_
+  bool appended_ = false;     // to groups_
+  std::vector<JobId> ended_;  // of which there may be something to tidy
 };
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
-// Who is in the fleet: names, addresses, leases and epochs. A registration gets an epoch above all earlier
-// ones, those of coordinators before this one too; what an older epoch says is refused. Members are not
-// durable: after a restart workers register again. Thread-safe.
+// Which workers there are: names, addresses, leases and epochs. A registration gets an epoch above all
+// earlier ones, those of coordinators before this one too; what an older epoch says is refused. A name
+// belongs to one living process at a time. Not durable: after a restart workers register again. Thread-safe,
+// and nothing waits for a disk while it holds the lock that renewals need.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +15,21 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "coordinator/coordinator.h"
+#include "coordinator/workers/worker_offer.h"
+#include "core/base/clock.h"
 
 namespace sluice {
 
-struct FleetWorker {
+// The time that leases are counted in: it only goes forward, and stands while the machine is suspended.
+// Comparable with itself alone.
+Clock& LeaseClock();
+
+struct RegisteredWorker {
   std::string name, address, incarnation;
   WorkerRole role = WorkerRole::kRollout;
   uint64_t epoch = 0;
   bool alive = false;
-  absl::Time expires;
+  absl::Time expires;  // of the clock of leases
   int64_t tokens = 0;
   int32_t slots = 0;  // groups at once over `work`
   // Ports are shared: a call under way keeps its own. Only that of the role is set, of a rollout worker one
@@ -34,39 +40,43 @@ struct FleetWorker {
   std::shared_ptr<Trainer> learner;
 };
 
-class Fleet {
+class WorkerRegistry {
  public:
-  // Members, those that are gone included: for a new one the one that is gone longest is forgotten.
+  // Workers, those that are gone included: for a new one the one that is gone longest is forgotten.
   static constexpr size_t kMaxWorkers = 32768;
-  using NextEpoch = std::function<absl::StatusOr<uint64_t>(absl::Time now)>;  // rises with each call
-  Fleet(PortFactories ports, absl::Duration lease, NextEpoch next_epoch)
+  using NextEpoch = std::function<absl::StatusOr<uint64_t>()>;  // rises with each call; may wait for a disk
+  WorkerRegistry(PortFactories ports, absl::Duration lease, NextEpoch next_epoch)
       : ports_(std::move(ports)), lease_(lease), next_epoch_(std::move(next_epoch)) {}
 
-  // The member as registered.
-  absl::StatusOr<FleetWorker> Register(const WorkerOffer& offer, absl::Time now);
+  // The worker as registered. ALREADY_EXISTS while another living process has the name: its lease runs, and
+  // it is another incarnation at another address (at the same one it can only be the one that came after it).
+  absl::StatusOr<RegisteredWorker> Register(const WorkerOffer& offer, absl::Time now);
   absl::Status Renew(const std::string& name, uint64_t epoch, absl::Time now);
-  // The member that leaves, no longer alive. NOT_FOUND when it is not known or has another epoch.
-  absl::StatusOr<FleetWorker> Leave(const std::string& name, uint64_t epoch);
+  // The worker that leaves, no longer alive. NOT_FOUND when it is not known or has another epoch.
+  absl::StatusOr<RegisteredWorker> Leave(const std::string& name, uint64_t epoch);
   // Whether what `name` began under `epoch` still counts: it is registered under it and its lease runs.
   bool Holds(const std::string& name, uint64_t epoch) const;
-  // Members whose lease ran out since the last call; they are no longer alive.
-  std::vector<FleetWorker> Expire(absl::Time now);
-  std::vector<FleetWorker> Members() const;  // by name
-  absl::StatusOr<FleetWorker> Find(const std::string& name) const;
+  // Workers whose lease ran out since the last call; they are no longer alive. `late`: by how much this call
+  // comes later than it was to come. For so long the coordinator may not have heard anybody: it is added to
+  // all leases first, none becoming longer than a new one.
+  std::vector<RegisteredWorker> Expire(absl::Time now, absl::Duration late);
+  std::vector<RegisteredWorker> Workers() const;  // by name
+  absl::StatusOr<RegisteredWorker> Find(const std::string& name) const;
   // The learner that registered last and is alive. UNAVAILABLE: none.
-  absl::StatusOr<FleetWorker> Learner() const;
+  absl::StatusOr<RegisteredWorker> Learner() const;
   void CountTokens(const std::string& name, int64_t tokens);
   absl::Duration lease() const { return lease_; }
 
  private:
-  absl::StatusOr<FleetWorker> MemberFrom(const WorkerOffer& offer) const;
+  absl::StatusOr<RegisteredWorker> WorkerFrom(const WorkerOffer& offer) const;
+  absl::Status CheckName(const WorkerOffer& offer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const PortFactories ports_;
   const absl::Duration lease_;
   const NextEpoch next_epoch_;
   mutable absl::Mutex mu_;
-  std::map<std::string, FleetWorker> members_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, RegisteredWorker> workers_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace sluice

@@ -88,8 +88,10 @@ absl::StatusOr<std::unique_ptr<HostedRole>> BuildCoordinator(const CoordinatorFl
   options.ports.reward = [](const std::string& address) {
     return std::make_unique<RemoteScorer>(PeerAt(address));
   };
-  options.ports.learner = [](const std::string& address) {
-    return std::make_unique<RemoteTrainer>(PeerAt(address, ChannelUse::kLongSilentCalls));
+  options.ports.learner = [](const std::string& address, uint64_t coordinator_epoch) {
+    RemoteTrainerOptions learner;
+    learner.coordinator_epoch = coordinator_epoch;
+    return std::make_unique<RemoteTrainer>(PeerAt(address, ChannelUse::kLongSilentCalls), learner);
   };
   auto coordinator = Coordinator::Open(std::move(options));
   if (!coordinator.ok())

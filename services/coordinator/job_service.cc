@@ -5,6 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "core/base/status.h"
 #include "services/coordinator/job_wire.h"
@@ -17,6 +20,9 @@ namespace {
 
 constexpr int kMaxWatchers = 64;
 constexpr size_t kMaxReleasedRows = 10000;
+constexpr int32_t kJobsListed = 100, kMaxJobsListed = 1000;
+constexpr size_t kJobsAtOnce = 32;
+constexpr size_t kMaxPageBytes = size_t{2} << 20;
 constexpr int32_t kMaxListedSamples = 1000000;
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(100);  // between two states of one watch
 constexpr absl::Duration kSlice = absl::Milliseconds(500);             // between looks at the watcher
@@ -25,6 +31,20 @@ absl::Status CheckName(const std::string& job) {
   FieldCheck check;
   check.Name(job, "job");
   return check.status();
+}
+
+std::string TokenOf(const JobPlace& place) {
+  return absl::StrCat(absl::ToUnixMicros(place.created), " ", place.job);
+}
+
+absl::StatusOr<JobPlace> PlaceOf(const std::string& token) {
+  if (token.empty()) return JobPlace();
+  const std::pair<std::string, std::string> parts = absl::StrSplit(token, absl::MaxSplits(' ', 1));
+  int64_t micros = 0;
+  if (!absl::SimpleAtoi(parts.first, &micros) || parts.second.empty()) {
+    return absl::InvalidArgumentError("page_token: is none that ListJobs gave");
+  }
+  return JobPlace{absl::FromUnixMicros(micros), parts.second};
 }
 
 }  // namespace
@@ -72,9 +92,42 @@ grpc::ServerUnaryReactor* JobAdapter::GetJob(grpc::CallbackServerContext* contex
 grpc::ServerUnaryReactor* JobAdapter::ListJobs(grpc::CallbackServerContext* context,
                                                const v1::ListJobsRequest* request,
                                                v1::ListJobsResponse* response) {
-  return RunUnary(executor_, context, [this, response]() -> absl::Status {
-    for (const JobView& view : coordinator_.List()) *response->add_jobs() = ToProto(view);
+  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    FieldCheck check;
+    check.NotNegative(request->page_size(), "page_size");
+    check.AtMost(request->page_token().size(), kMaxNameBytes + 32, "page_token", "bytes");
+    SLUICE_RETURN_IF_ERROR(check.status());
+    SLUICE_ASSIGN_OR_RETURN(JobPlace place, PlaceOf(request->page_token()));
+    const int32_t limit =
+        request->page_size() == 0 ? kJobsListed : std::min(request->page_size(), kMaxJobsListed);
+    size_t bytes = 0;
+    bool more = true;
+    while (more && response->jobs_size() < limit && bytes < kMaxPageBytes) {
+      const std::vector<JobView> views = coordinator_.List(kJobsAtOnce + 1, place);
+      more = views.size() > kJobsAtOnce;
+      for (size_t i = 0; i < views.size() && i < kJobsAtOnce; ++i) {
+        v1::Job job = ToProto(views[i]);
+        bytes += job.ByteSizeLong();
+        // A job alone always has room.
+        if (response->jobs_size() == limit || (bytes > kMaxPageBytes && response->jobs_size() > 0)) {
+          more = true;
+          break;
+        }
+        *response->add_jobs() = std::move(job);
+        place = {views[i].create_time, views[i].job};
+      }
+    }
+    if (more) response->set_next_page_token(TokenOf(place));
     return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* JobAdapter::DeleteJob(grpc::CallbackServerContext* context,
+                                                const v1::DeleteJobRequest* request,
+                                                v1::DeleteJobResponse* /*response*/) {
+  return RunUnary(executor_, context, [this, request]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckName(request->job()));
+    return coordinator_.Delete(request->job());
   });
 }
 

@@ -1,8 +1,10 @@
 #include "services/coordinator/job_service.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,11 +47,19 @@ class FakeCoordinator final : public Coordinator {
     if (it == jobs_.end()) return absl::NotFoundError(absl::StrCat("no job ", job));
     return it->second;
   }
-  std::vector<JobView> List() override {
+  // In the order of their names, backwards.
+  std::vector<JobView> List(int64_t limit, const JobPlace& after) override {
     absl::MutexLock lock(&mu_);
     std::vector<JobView> out;
-    for (const auto& [name, view] : jobs_) out.push_back(view);
+    for (auto it = after.job.empty() ? jobs_.end() : jobs_.lower_bound(after.job);
+         it != jobs_.begin() && static_cast<int64_t>(out.size()) < limit;) {
+      out.push_back((--it)->second);
+    }
     return out;
+  }
+  absl::Status Delete(const JobId& job) override {
+    absl::MutexLock lock(&mu_);
+    return jobs_.erase(job) > 0 ? absl::OkStatus() : absl::NotFoundError("no such job");
   }
   absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
                                         absl::Duration timeout) override {
@@ -210,6 +220,46 @@ TEST_F(JobServiceTest, JobsAreReadAndControlled) {
   EXPECT_EQ(*client_->Export("j1", std::nullopt, "/out"), 12);
   EXPECT_EQ(*client_->Export("j1", 5, "/out"), 5);
   EXPECT_EQ(coordinator_.exported, "/out");
+}
+
+TEST_F(JobServiceTest, JobsAreListedPageByPage) {
+  for (int i = 1000; i < 1250; ++i) coordinator_.Change(absl::StrCat("job-", i), [](JobView&) {});
+  const size_t all = client_->List()->size();
+  EXPECT_GE(all, 250u);
+  std::vector<size_t> pages;
+  std::set<std::string> names;
+  ASSERT_TRUE(client_
+                  ->List([&](const std::vector<v1::Job>& page) {
+                    pages.push_back(page.size());
+                    for (const v1::Job& job : page) EXPECT_TRUE(names.insert(job.job()).second) << job.job();
+                    return true;
+                  })
+                  .ok());
+  EXPECT_EQ(names.size(), all);
+  EXPECT_EQ(pages.front(), 100u) << "also for a client that knows no pages";
+  EXPECT_EQ(pages.size(), 3u);
+}
+
+TEST_F(JobServiceTest, APageIsBoundedInBytes) {
+  for (int i = 0; i < 10; ++i) {
+    coordinator_.Change(absl::StrCat("job-", i), [](JobView& view) { view.error.assign(900 << 10, 'x'); });
+  }
+  size_t most = 0;
+  ASSERT_TRUE(client_
+                  ->List([&](const std::vector<v1::Job>& page) {
+                    most = std::max(most, page.size());
+                    return true;
+                  })
+                  .ok());
+  EXPECT_LE(most, 3u);
+  EXPECT_GE(client_->List()->size(), 10u);
+}
+
+TEST_F(JobServiceTest, JobsAreDeleted) {
+  EXPECT_TRUE(client_->Delete("j1").ok());
+  EXPECT_EQ(client_->Get("j1").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client_->Delete("j1").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client_->Delete("").code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(JobServiceTest, AttemptsAndTheQuarantineAreListed) {

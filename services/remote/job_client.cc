@@ -53,11 +53,35 @@ absl::StatusOr<v1::Job> JobClient::Get(const std::string& job) {
   return std::move(*response.mutable_job());
 }
 
+absl::Status JobClient::List(const std::function<bool(const std::vector<v1::Job>&)>& on_page) {
+  v1::ListJobsRequest request;
+  do {
+    v1::ListJobsResponse response;
+    ClientCall call(peer_, Deadline(), &options_.cancel);
+    SLUICE_RETURN_IF_ERROR(call.Result(stub_->ListJobs(call.context(), request, &response)));
+    if (!on_page({response.jobs().begin(), response.jobs().end()})) return absl::OkStatus();
+    if (!response.next_page_token().empty() && response.next_page_token() == request.page_token())
+      return absl::InternalError("the coordinator gave the same page of jobs again");
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<v1::Job>> JobClient::List() {
-  v1::ListJobsResponse response;
+  std::vector<v1::Job> all;
+  SLUICE_RETURN_IF_ERROR(List([&](const std::vector<v1::Job>& page) {
+    all.insert(all.end(), page.begin(), page.end());
+    return true;
+  }));
+  return all;
+}
+
+absl::Status JobClient::Delete(const std::string& job) {
+  v1::DeleteJobRequest request;
+  request.set_job(job);
+  v1::DeleteJobResponse response;
   ClientCall call(peer_, Deadline(), &options_.cancel);
-  SLUICE_RETURN_IF_ERROR(call.Result(stub_->ListJobs(call.context(), {}, &response)));
-  return std::vector<v1::Job>(response.jobs().begin(), response.jobs().end());
+  return call.Result(stub_->DeleteJob(call.context(), request, &response));
 }
 
 absl::StatusOr<v1::Job> JobClient::Pause(const std::string& job) {

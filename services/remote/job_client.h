@@ -30,7 +30,11 @@ class JobClient {
   absl::StatusOr<std::string> Submit(const v1::JobSpec& spec, const std::string& request_id = "");
   absl::StatusOr<v1::CheckJobResponse> Check(const v1::JobSpec& spec);
   absl::StatusOr<v1::Job> Get(const std::string& job);
-  absl::StatusOr<std::vector<v1::Job>> List();
+  // The newest first, page by page; `on_page` returns whether to go on. One call's limit is that of a page.
+  absl::Status List(const std::function<bool(const std::vector<v1::Job>&)>& on_page);
+  absl::StatusOr<std::vector<v1::Job>> List();  // all of them
+  // OK also when it was deleted before.
+  absl::Status Delete(const std::string& job);
   absl::StatusOr<v1::Job> Pause(const std::string& job);
   absl::StatusOr<v1::Job> SetPriority(const std::string& job, int32_t priority);
   absl::StatusOr<v1::Job> Resume(const std::string& job);

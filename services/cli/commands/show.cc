@@ -1,5 +1,7 @@
-// sluice jobs, show, ledger, samples: what the coordinator knows.
+// sluice jobs, show, ledger, samples: what the coordinator knows; delete: what it is to forget.
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
@@ -33,16 +35,42 @@ struct SamplesOptions {
 int Jobs(const ShowOptions& o) {
   const auto client = ConnectToCoordinator(o.connection);
   if (!client.ok()) return Report(client.status());
-  const auto jobs = (*client)->List();
-  if (!jobs.ok()) return Report(jobs.status());
-  if (o.json) {
-    v1::ListJobsResponse all;
-    for (const v1::Job& job : *jobs) *all.add_jobs() = job;
-    std::cout << ToJson(all, /*pretty=*/true);
-    return kDone;
-  }
-  std::cout << RenderJobs(*jobs);
+  v1::ListJobsResponse all;
+  const absl::Status listed = (*client)->List([&](const std::vector<v1::Job>& page) {
+    for (const v1::Job& job : page) {
+      v1::Job& shown = *all.add_jobs();
+      shown = job;
+      if (o.json) continue;
+      shown.clear_events();  // the table does not show what there is much of
+      shown.clear_evaluations();
+      shown.clear_rollbacks();
+    }
+    return true;
+  });
+  if (!listed.ok()) return Report(listed);
+  std::cout << (o.json ? ToJson(all, /*pretty=*/true) : RenderJobs({all.jobs().begin(), all.jobs().end()}));
   return kDone;
+}
+
+struct DeleteOptions {
+  ConnectionOptions connection;
+  std::vector<std::string> jobs;
+};
+
+// The others go all the same when one cannot.
+int Delete(const DeleteOptions& o) {
+  const auto client = ConnectToCoordinator(o.connection);
+  if (!client.ok()) return Report(client.status());
+  int code = kDone;
+  for (const std::string& job : o.jobs) {
+    const absl::Status deleted = (*client)->Delete(job);
+    if (deleted.ok()) {
+      std::cout << "deleted " << job << "\n";
+    } else {
+      code = Report(deleted);
+    }
+  }
+  return code;
 }
 
 absl::StatusOr<v1::Job> GetJob(const ShowOptions& o) {
@@ -106,7 +134,7 @@ void AddJobOptions(CLI::App& command, ShowOptions& o) {
 
 void AddShowCommands(CommandLine& line) {
   line.Add<ShowOptions>(
-      "jobs", "Lists all jobs, oldest first.",
+      "jobs", "Lists all jobs, newest first.",
       [](CLI::App& command, ShowOptions& o) {
         command.add_flag("--json", o.json, "Print JSON");
         AddConnectionOptions(command, o.connection);
@@ -115,6 +143,15 @@ void AddShowCommands(CommandLine& line) {
   line.Add<ShowOptions>("show",
                         "Prints where a job stands, and its resolved spec. --json prints the Job message.",
                         AddJobOptions, Show);
+  line.Add<DeleteOptions>(
+      "delete",
+      "Forgets jobs that have ended: their account, samples and events. What the learner keeps of them "
+      "(checkpoints, versions) stays.",
+      [](CLI::App& command, DeleteOptions& o) {
+        command.add_option("JOB", o.jobs, "The jobs' names")->required();
+        AddConnectionOptions(command, o.connection);
+      },
+      Delete);
   line.Add<ShowOptions>("ledger",
                         "Prints the account of a job's samples: issued is the sum of all other columns.",
                         AddJobOptions, ShowLedger);
