@@ -9,13 +9,20 @@ namespace sluice::cli {
 namespace {
 
 constexpr size_t kFirstOfNumbers = 3;
-constexpr size_t kMaxNameBytes = 40;
+constexpr size_t kMaxNameBytes = 40, kNameEndBytes = 20;
+
+// Names of one stem differ at their ends.
+std::string Shortened(const std::string& name) {
+  if (name.size() <= kMaxNameBytes) return name;
+  return absl::StrCat(name.substr(0, kMaxNameBytes - kNameEndBytes - 2), "..",
+                      name.substr(name.size() - kNameEndBytes));
+}
 
 std::vector<std::string> CellsOf(const v1::Job& job) {
   const auto& metrics = job.last_step().metrics();
   const auto reward = metrics.find("reward");
   return {job.job(),
-          job.spec().name().substr(0, kMaxNameBytes),
+          Shortened(job.spec().name()),
           StateName(job.state()),
           absl::StrCat(job.step(), " / ", StepsOf(job.spec())),
           reward == metrics.end() ? "-" : absl::StrFormat("%.4g", reward->second),

@@ -26,6 +26,13 @@ TEST(JobTableTest, KeepsColumnsApartWhenIdsAreLong) {
             "j-1                    a           RUNNING  12 / 150    0.25         5        2\n");
 }
 
+TEST(JobTableTest, TellsLongNamesOfOneStemApart) {
+  const std::string stem = "math-7b-curriculum-hard-problems-without-kl-";
+  const std::string table = RenderJobs({JobOf("a", stem + "lr-1e-5", 1), JobOf("b", stem + "lr-1e-6", 1)});
+  EXPECT_NE(table.find("math-7b-curriculum..s-without-kl-lr-1e-5 "), std::string::npos) << table;
+  EXPECT_NE(table.find("lr-1e-6 "), std::string::npos) << table;
+}
+
 TEST(JobTableTest, CountsTheStepsThatAReplayRepeats) {
   v1::Job replay = JobOf("j-2", "a", 1);
   replay.mutable_spec()->mutable_replay()->set_job("j-1");

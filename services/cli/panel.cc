@@ -12,7 +12,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr size_t kMaxRecords = 4096;
+constexpr size_t kMaxRecords = 4096, kLineWidth = 100;
 constexpr int kMetricColumn = 14, kValueColumn = 12, kSparkWidth = 40, kEventsShown = 3, kEventsListed = 20,
               kEvaluationsShown = 6;
 
@@ -259,6 +259,9 @@ std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& hi
   const std::pair<const char*, const char*> metrics[] = {{"kl", "kl"},
                                                          {"entropy", "entropy"},
                                                          {"tokens", "completion_tokens"},
+                                                         {"tokens p50", "completion_tokens_p50"},
+                                                         {"tokens p95", "completion_tokens_p95"},
+                                                         {"cut off", "truncated_share"},
                                                          {"clipped", "clip_fraction"},
                                                          {"gradient norm", "grad_norm"},
                                                          {"tied groups", "group_ties"},
@@ -283,18 +286,29 @@ std::string RenderLine(const v1::Job& job) {
     return absl::StrCat(out, " warm_start ", job.warm_start_step(), "/", job.spec().warm_start().steps());
   }
   absl::StrAppend(&out, " step ", job.step(), "/", StepsOf(job.spec()));
-  for (const char* metric :
-       {"reward", "kl", "entropy", "completion_tokens", "tokens_per_second", "staleness_max"}) {
+  const std::pair<const char*, const char*> metrics[] = {
+      {"reward", "reward"},           {"kl", "kl"},
+      {"entropy", "entropy"},         {"tokens", "completion_tokens"},
+      {"cut_off", "truncated_share"}, {"tok/s", "tokens_per_second"},
+      {"stale", "staleness_max"}};
+  for (const auto& [label, metric] : metrics) {
     const double value = MetricOf(job.last_step(), metric);
-    if (!std::isnan(value)) absl::StrAppend(&out, " ", metric, " ", Number(value));
+    if (!std::isnan(value)) absl::StrAppend(&out, " ", label, " ", Number(value));
   }
   if (!job.evaluations().empty()) {
     const v1::Evaluation& last = *job.evaluations().rbegin();
     absl::StrAppendFormat(&out, " held_out %.3f@%d", last.accuracy(), last.step());
   }
-  if (!job.waiting_for().empty()) absl::StrAppend(&out, " waiting for ", job.waiting_for());
-  if (!job.stalled().empty()) absl::StrAppend(&out, " stalled: waits for ", job.stalled());
-  if (!job.error().empty()) absl::StrAppend(&out, " error: ", job.error());
+  // What is long has a line of its own.
+  const auto text = [&out](absl::string_view label, const std::string& said) {
+    if (said.empty()) return;
+    const size_t last_line = out.size() - (out.rfind('\n') + 1);  // of the whole where there is none
+    const bool fits = last_line + label.size() + said.size() + 2 <= kLineWidth;
+    absl::StrAppend(&out, fits ? " " : "\n  ", label, " ", said);
+  };
+  text("waiting for", job.waiting_for());
+  text("stalled: waits for", job.stalled());
+  text("error:", job.error());
   return out;
 }
 

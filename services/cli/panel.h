@@ -38,7 +38,8 @@ std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& hi
 // The last events of a job with their times, the newest last, under a heading; empty: there are none.
 std::string RenderEvents(const v1::Job& job);
 
-// The same news in one line, for pipes and logs; without the line end.
+// The same news in a line, for pipes and logs; what would make it longer than 100 columns is below it, each
+// text indented on a line of its own. Without the last line end.
 std::string RenderLine(const v1::Job& job);
 
 // The evaluations as a table, one row each: step, reward, accuracy, then accuracy by kind.

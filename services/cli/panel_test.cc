@@ -112,6 +112,9 @@ TEST(PanelTest, ShowsARunningJob) {
   kl                   0.001  ▁▁▁▁▁
   entropy                  -  
   tokens                 5.5  ▁▁▁▁▁
+  tokens p50               -  
+  tokens p95               -  
+  cut off                  -  
   clipped                  -  
   gradient norm            -  
   tied groups              -  
@@ -193,9 +196,18 @@ TEST(PanelTest, ShowsAnEmptyJobWithoutNumbers) {
 }
 
 TEST(PanelTest, SaysEverythingInOneLine) {
-  EXPECT_EQ(RenderLine(Running().job()),
-            "j1 RUNNING step 5/10 reward 0.5 kl 0.001 completion_tokens 5.5 held_out 0.250@0 waiting for "
-            "groups of step 6");
+  EXPECT_EQ(
+      RenderLine(Running().job()),
+      "j1 RUNNING step 5/10 reward 0.5 kl 0.001 tokens 5.5 held_out 0.250@0 waiting for groups of step 6");
+}
+
+TEST(PanelTest, LongTextsAreBelowTheLine) {
+  v1::Job job = Running().job();
+  job.set_waiting_for(std::string(90, 'w'));
+  job.set_error(std::string(90, 'e'));
+  EXPECT_EQ(RenderLine(job),
+            absl::StrCat("j1 RUNNING step 5/10 reward 0.5 kl 0.001 tokens 5.5 held_out 0.250@0\n",
+                         "  waiting for ", std::string(90, 'w'), "\n  error: ", std::string(90, 'e')));
 }
 
 TEST(PanelTest, ShowsALedgerThatDoesNotSum) {

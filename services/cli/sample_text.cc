@@ -1,5 +1,7 @@
 #include "services/cli/sample_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -146,6 +148,26 @@ std::string SampleText(const v1::ListSamplesResponse& sample) {
   absl::StrAppendFormat(&out, ", advantage %.4g, %d tokens, %s, %s, %s\n", sample.advantage(),
                         t.tokens_size(), FinishReasonName(t.finish_reason()), SpansText(t), t.worker());
   return absl::StrCat(out, sample.prompt(), "\n>>> ", t.text(), "\n", VerdictText(sample.verdict()), "\n");
+}
+
+void SampleLengths::Add(const v1::ListSamplesResponse& sample) {
+  const std::string reason = FinishReasonName(sample.trajectory().finish_reason());
+  ++finished_[reason.empty() ? "not finished" : reason];
+  tokens_.push_back(sample.trajectory().tokens_size());
+}
+
+std::string SampleLengths::Text() {
+  if (tokens_.empty()) return "";
+  std::sort(tokens_.begin(), tokens_.end());
+  const size_t count = tokens_.size();
+  const auto rank = [&](size_t percent) { return tokens_[(percent * count + 99) / 100 - 1]; };
+  std::vector<std::string> reasons;
+  for (const auto& [reason, samples] : finished_) reasons.push_back(absl::StrCat(reason, " ", samples));
+  const int64_t cut = finished_.contains("length") ? finished_.at("length") : 0;
+  return absl::StrFormat(
+      "%d samples: %s; %.0f %% were cut off at max_new_tokens; tokens p50 %d, p95 %d, most %d\n", count,
+      absl::StrJoin(reasons, ", "), 100 * static_cast<double>(cut) / static_cast<double>(count), rank(50),
+      rank(95), tokens_.back());
 }
 
 Json LedgerJson(const v1::Ledger& l) {

@@ -33,6 +33,20 @@ v1::Verdict Graded() {
   return verdict;
 }
 
+TEST(SampleLengthsTest, SaysHowManyWereCutOff) {
+  SampleLengths lengths;
+  EXPECT_EQ(lengths.Text(), "");
+  for (int tokens : {8, 3, 8, 8}) {
+    v1::ListSamplesResponse sample;
+    for (int i = 0; i < tokens; ++i) sample.mutable_trajectory()->add_tokens(1);
+    sample.mutable_trajectory()->set_finish_reason(tokens == 8 ? v1::LENGTH : v1::STOP);
+    lengths.Add(sample);
+  }
+  EXPECT_EQ(
+      lengths.Text(),
+      "4 samples: length 3, stop 1; 75 % were cut off at max_new_tokens; tokens p50 8, p95 8, most 8\n");
+}
+
 TEST(VerdictTextTest, KeepsComponentsApart) {
   EXPECT_EQ(VerdictText(Graded()),
             "GRADED 0.45\n"

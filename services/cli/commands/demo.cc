@@ -119,7 +119,9 @@ absl::StatusOr<v1::Job> RunJob(const DemoOptions& o, const std::string& state, c
   out << "\n" << DemoTable(report.job);
   if (auto fresh = ConnectToCoordinator(connection); fresh.ok()) ShowSamples(**fresh, job, out);
   out << "\nledger: " << LedgerLine(report.job.ledger()) << "\n";
-  out << DemoNextSteps({program_invocation_name, state, files.folder, o.keep}, job) << std::flush;
+  const std::string flags = absl::StrFormat("--rollout %d --reward %d --learner-ranks %d",
+                                            fleet.rollout_workers, fleet.reward_workers, fleet.learner_ranks);
+  out << DemoNextSteps({program_invocation_name, state, files.folder, o.keep, flags}, job) << std::flush;
   if (o.keep) {
     up.Release();
   } else {

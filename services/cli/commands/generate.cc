@@ -10,7 +10,9 @@
 #include "core/spec/config/model_config.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
+#include "services/cli/reward/row_output.h"
 #include "services/cli/rows/generate_row.h"
+#include "services/cli/rows/interruption.h"
 #include "services/cli/rows/private_worker.h"
 #include "services/cli/rows/rows_report.h"
 #include "services/remote/remote_rollout_worker.h"
@@ -25,6 +27,7 @@ struct GenerateOptions {
   std::string model, endpoint, input, output, dtype = "bf16";
   int threads = 0;
   double timeout_seconds = 3600;
+  bool resume = false;
 };
 
 struct Encoder {
@@ -73,36 +76,52 @@ absl::StatusOr<std::vector<Trajectory>> Sample(RolloutWorker& worker, RolloutReq
   return out;
 }
 
-absl::StatusOr<RowsOutcome> Generate(const GenerateOptions& o) {
+absl::StatusOr<RowsOutcome> Generate(const GenerateOptions& o, const Interruption& interruption) {
   if (o.model.empty() && o.endpoint.empty())
     return absl::InvalidArgumentError("--model or --endpoint is needed");
   SLUICE_RETURN_IF_ERROR(CheckDistinct(o.input, o.output));
+  SLUICE_RETURN_IF_ERROR(RowOutput::Check(o.output));
   SLUICE_ASSIGN_OR_RETURN(const Encoder encoder, ReadEncoder(o.model));
   std::optional<PrivateWorker> own;
   if (o.endpoint.empty()) {
-    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, PrivateWorker::Start({o.model, o.dtype, o.threads}));
+    PrivateWorkerOptions options = {o.model, o.dtype, o.threads};
+    options.cancel = interruption.token();
+    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, PrivateWorker::Start(options));
     own.emplace(std::move(started));
   }
   SLUICE_ASSIGN_OR_RETURN(Peer peer, Connect(own ? own->address() : o.endpoint));
   RemoteRolloutWorker worker(std::move(peer));
   SLUICE_ASSIGN_OR_RETURN(const RolloutWorkerState state, worker.GetState());
   if (state.job.empty()) return absl::FailedPreconditionError("the worker serves no policy yet");
-  return ProcessFile(o.input, o.output, kRowsAtOnce,
-                     [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
-                       SLUICE_ASSIGN_OR_RETURN(GenerateRow row, ParseGenerateRow(json, index));
-                       SLUICE_ASSIGN_OR_RETURN(
-                           std::vector<int32_t> tokens,
-                           PromptTokens(row, {encoder.tokenizer.get(), encoder.chat.get(), o.model}));
-                       SLUICE_RETURN_IF_ERROR(FitToModel(tokens, encoder.limits, row));
-                       RolloutRequest request = RequestOf(row, index, std::move(tokens), state.job);
-                       request.deadline = absl::Now() + absl::Seconds(o.timeout_seconds);
-                       const auto completions = Sample(worker, std::move(request));
-                       if (!completions.ok())
-                         return InRowTerms(completions.status(), own ? own->address() : "");
-                       RowResult result;
-                       for (const Trajectory& t : *completions) result.rows.push_back(CompletionRow(row, t));
-                       return result;
-                     });
+  RowsOptions rows;
+  rows.threads = kRowsAtOnce;
+  rows.cancel = interruption.token();
+  rows.resume = o.resume;
+  rows.lines_of_row = [](size_t index, const nlohmann::json& json) {
+    const auto row = ParseGenerateRow(json, index);
+    return row.ok() ? row->n : 1;
+  };
+  return ProcessFile(
+      o.input, o.output, rows, [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
+        SLUICE_ASSIGN_OR_RETURN(GenerateRow row, ParseGenerateRow(json, index));
+        SLUICE_ASSIGN_OR_RETURN(std::vector<int32_t> tokens,
+                                PromptTokens(row, {encoder.tokenizer.get(), encoder.chat.get(), o.model}));
+        SLUICE_RETURN_IF_ERROR(FitToModel(tokens, encoder.limits, row));
+        RolloutRequest request = RequestOf(row, index, std::move(tokens), state.job);
+        request.deadline = absl::Now() + absl::Seconds(o.timeout_seconds);
+        const auto completions = Sample(worker, std::move(request));
+        if (!completions.ok()) return InRowTerms(completions.status(), own ? own->address() : "");
+        RowResult result;
+        for (const Trajectory& t : *completions) result.rows.push_back(CompletionRow(row, t));
+        return result;
+      });
+}
+
+int GenerateFile(const GenerateOptions& o) {
+  const Interruption interruption;
+  const auto outcome = Generate(o, interruption);
+  return absl::IsCancelled(outcome.status()) && interruption.token().cancelled() ? kInterrupted
+                                                                                 : ReportRows(outcome);
 }
 
 }  // namespace
@@ -131,7 +150,8 @@ void AddGenerateCommand(CommandLine& line) {
       "the chat template, which writes its own; \"tokens\" are taken as they are. A row that is wrong gives "
       "{\"id\", "
       "\"error\", \"line\"} and\n"
-      "exit code 1; the others go on.",
+      "exit code 1; the others go on. Ctrl-C lets the rows under way finish (a second one does not), and "
+      "--resume goes on behind them.",
       [](CLI::App& command, GenerateOptions& o) {
         command.add_option("--model", o.model,
                            "Hugging Face directory: a worker of our own serves it; with --endpoint only its "
@@ -139,7 +159,10 @@ void AddGenerateCommand(CommandLine& line) {
         command.add_option("--endpoint", o.endpoint,
                            "Address of a rollout worker that serves a policy, instead of our own");
         command.add_option("--input", o.input, "JSON Lines")->required();
-        command.add_option("--output", o.output, "JSON Lines; written whole at the end")->required();
+        command.add_option("--output", o.output, "JSON Lines, written row by row as they are known")
+            ->required();
+        command.add_flag("--resume", o.resume,
+                         "Go on behind the rows that an earlier run with the same input wrote");
         command.add_option("--dtype", o.dtype, "Numbers of our own worker")
             ->capture_default_str()
             ->check(CLI::IsMember({"fp32", "bf16"}));
@@ -149,7 +172,7 @@ void AddGenerateCommand(CommandLine& line) {
             ->capture_default_str()
             ->check(CLI::PositiveNumber);
       },
-      [](const GenerateOptions& o) { return ReportRows(Generate(o)); });
+      GenerateFile);
 }
 
 }  // namespace sluice::cli

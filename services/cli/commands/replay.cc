@@ -1,11 +1,5 @@
 // sluice replay: a recorded job once more, step by step beside the record.
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <functional>
 #include <iostream>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,41 +12,18 @@
 #include "services/cli/panel.h"
 #include "services/cli/replay_table.h"
 #include "services/cli/rows/interruption.h"
+#include "services/cli/supervisor/supervisor_record.h"
 
 namespace sluice::cli {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Minutes(5);  // while the coordinator is away
+constexpr absl::Duration kReplayPatience = absl::Minutes(5);  // while the coordinator is away
 
 struct ReplayOptions {
   ConnectionOptions connection;
   std::string job;
   int64_t steps = 0;
   bool json = false;
-};
-
-// Calls `react` once, from a thread of its own, when the interruption comes.
-class OnInterruption {
- public:
-  OnInterruption(const Interruption& interruption, std::function<void()> react)
-      : over_(eventfd(0, EFD_CLOEXEC)), wait_([this, fd = interruption.fd(), react = std::move(react)] {
-          pollfd fds[2] = {{fd, POLLIN, 0}, {over_, POLLIN, 0}};
-          while (poll(fds, 2, -1) < 0) {
-          }
-          if ((fds[0].revents & POLLIN) != 0) react();
-        }) {}
-  ~OnInterruption() {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(over_, &one, sizeof(one));
-    wait_.join();
-    close(over_);
-  }
-  OnInterruption(const OnInterruption&) = delete;
-  OnInterruption& operator=(const OnInterruption&) = delete;
-
- private:
-  const int over_;
-  std::thread wait_;
 };
 
 // The steps that were compared so far, shown as they come.
@@ -82,9 +53,19 @@ class ReplaySteps {
   std::vector<v1::ReplayStep> steps_;
 };
 
-absl::StatusOr<std::string> SubmitReplay(const ReplayOptions& o) {
+// Only where the fleet is one of `sluice up` that we know the folder of.
+std::string LayoutDifferenceOf(const ReplayOptions& o, const v1::Job& recorded) {
+  if (!o.connection.coordinator.empty()) return "";
+  const auto record = ReadSupervisorRecord(o.connection.state);
+  return record.ok() ? LayoutDifference(record->layouts, recorded.create_time().seconds()) : "";
+}
+
+// `layout` is what is known to differ before anything is computed.
+absl::StatusOr<std::string> SubmitReplay(const ReplayOptions& o, std::string& layout) {
   SLUICE_ASSIGN_OR_RETURN(const auto client, ConnectToCoordinator(o.connection));
   SLUICE_ASSIGN_OR_RETURN(const v1::Job recorded, client->Get(o.job));
+  layout = LayoutDifferenceOf(o, recorded);
+  if (!layout.empty()) std::cerr << "sluice: " << layout << std::endl;
   v1::JobSpec spec = recorded.spec();
   if (spec.has_replay()) {
     return absl::InvalidArgumentError(o.job + " is a replay itself; replay " + spec.replay().job());
@@ -100,19 +81,23 @@ void Cancel(const ReplayOptions& o, const std::string& replay) {
   std::cerr << "sluice: " << (done.ok() ? "cancels " + replay : std::string(done.message())) << std::endl;
 }
 
-void PrintJson(const ReplayOptions& o, const std::string& replay, const std::vector<v1::ReplayStep>& steps) {
+void PrintJson(const ReplayOptions& o, const std::string& replay, const std::vector<v1::ReplayStep>& steps,
+               const std::string& layout) {
   v1::ListReplayStepsResponse all;
   all.mutable_steps()->Add(steps.begin(), steps.end());
   nlohmann::ordered_json out = {{"job", o.job}, {"replay", replay}, {"equal", AllEqual(steps)}};
   out["steps"] = nlohmann::ordered_json::parse(ToJson(all, /*pretty=*/false))["steps"];
+  if (!layout.empty()) out["layout"] = layout;
   std::cout << out.dump(2) << "\n";
 }
 
-int Conclude(const ReplayOptions& o, const v1::Job& ended, const std::vector<v1::ReplayStep>& steps) {
+int Conclude(const ReplayOptions& o, const v1::Job& ended, const std::vector<v1::ReplayStep>& steps,
+             const std::string& layout) {
   if (o.json) {
-    PrintJson(o, ended.job(), steps);
+    PrintJson(o, ended.job(), steps, layout);
   } else {
     std::cout << RenderReplaySummary(o.job, steps);
+    if (!layout.empty() && !AllEqual(steps)) std::cout << layout << "\n";
   }
   if (ended.state() != v1::SUCCEEDED) {
     std::cerr << "sluice: " << ended.job() << " " << StateName(ended.state())
@@ -124,26 +109,28 @@ int Conclude(const ReplayOptions& o, const v1::Job& ended, const std::vector<v1:
 
 int Replay(const ReplayOptions& o) {
   const Interruption interruption;
-  const auto replay = SubmitReplay(o);
+  std::string layout;
+  const auto replay = SubmitReplay(o, layout);
   if (!replay.ok()) return Report(replay.status());
   std::cerr << "replays " << o.job << " as " << *replay << std::endl;
   const OnInterruption cancel(interruption, [&] { Cancel(o, *replay); });
   ReplaySteps steps(o, *replay);
   std::string waits;
-  const auto ended = FollowJob(o.connection, *replay, kPatience, [&](const v1::WatchJobResponse& state) {
-    const v1::Job& job = state.job();
-    if (job.state() == v1::PENDING && std::exchange(waits, job.waiting_for()) != job.waiting_for()) {
-      std::cerr << "waits for " << job.waiting_for() << std::endl;
-    }
-    const int64_t last = steps.all().empty() ? -1 : steps.all().back().step();
-    if (job.policy_version() > last)
-      (void)steps.Fetch();  // what fails now comes with the next state, or in the end
-    return true;
-  });
+  const auto ended =
+      FollowJob(o.connection, *replay, kReplayPatience, [&](const v1::WatchJobResponse& state) {
+        const v1::Job& job = state.job();
+        if (job.state() == v1::PENDING && std::exchange(waits, job.waiting_for()) != job.waiting_for()) {
+          std::cerr << "waits for " << job.waiting_for() << std::endl;
+        }
+        const int64_t last = steps.all().empty() ? -1 : steps.all().back().step();
+        if (job.policy_version() > last)
+          (void)steps.Fetch();  // what fails now comes with the next state, or in the end
+        return true;
+      });
   if (interruption.token().cancelled()) return kInterrupted;
   if (!ended.ok()) return Report(ended.status());
   if (const absl::Status fetched = steps.Fetch(); !fetched.ok()) return Report(fetched);
-  return Conclude(o, *ended, steps.all());
+  return Conclude(o, *ended, steps.all(), layout);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
@@ -23,7 +24,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr absl::Duration kStartDeadline = absl::Minutes(2);
+constexpr absl::Duration kServiceStartDeadline = absl::Minutes(2);
 constexpr int kMaxBoxes = 1024;
 constexpr int kComputeSeconds = 10;  // for an item that is only computed
 
@@ -85,16 +86,18 @@ absl::StatusOr<Peer> ConnectToService(const RewardOptions& o, const RewardSpec& 
   if (!o.worker.empty()) return Connect(o.worker);
   own.reset();
   SLUICE_ASSIGN_OR_RETURN(PrivateWorker started,
-                          PrivateWorker::Start("reward", ServiceFlags(o, spec), kStartDeadline));
+                          PrivateWorker::Start("reward", ServiceFlags(o, spec), kServiceStartDeadline));
   own.emplace(std::move(started));
   return Connect(own->address());
 }
 
-// The address of a private service says nothing to the user.
-absl::Status WithoutAddress(const absl::Status& status, const std::optional<PrivateWorker>& own) {
+// The address of a private service says nothing to the user, and its flags are this command's.
+absl::Status InOwnTerms(const absl::Status& status, const std::optional<PrivateWorker>& own) {
+  if (!own) return status;
   absl::string_view text = status.message();
-  if (own) absl::ConsumePrefix(&text, own->address() + ": ");
-  return absl::Status(status.code(), text);
+  absl::ConsumePrefix(&text, own->address() + ": ");
+  return absl::Status(status.code(), absl::StrReplaceAll(text, {{"start sluice-reward with --", "give --"},
+                                                                {"--item-timeout", "--deadline"}}));
 }
 
 int TellEnd(const RewardOptions& o, const RewardSummary& summary, absl::Duration taken, bool interrupted) {
@@ -142,9 +145,9 @@ absl::StatusOr<int> Score(const RewardOptions& o, const Interruption& interrupti
   if (own) restart = [&] { return ConnectToService(o, spec, own); };
   RowScorer scorer(std::move(peer), spec, options, interruption.token(), restart);
   if (const absl::Status probed = scorer.Probe(); !probed.ok())
-    return Annotate(WithoutAddress(probed, own), o.spec);
+    return Annotate(InOwnTerms(probed, own), o.spec);
   const auto code = ScoreInto(o, spec, options, *source, scorer, interruption.token());
-  if (!code.ok()) return WithoutAddress(code.status(), own);
+  if (!code.ok()) return InOwnTerms(code.status(), own);
   return code;
 }
 

@@ -21,7 +21,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr int kRowsAtOnce = 8;
+constexpr int kScoresAtOnce = 8;
 constexpr char kPrivateJob[] = "local";  // what a worker with --model serves
 
 struct ScoreOptions {
@@ -57,9 +57,10 @@ absl::StatusOr<RowsOutcome> ScoreByRollout(const ScoreOptions& o) {
   const auto stub = v1::RolloutService::NewStub(peer.channel);
   SLUICE_ASSIGN_OR_RETURN(const std::string job, ServedJob(peer, *stub));
   const ModelLimits limits = LimitsOf(o.model);
+  RowsOptions rows;
+  rows.threads = kScoresAtOnce;
   return ProcessFile(
-      o.input, o.output, kRowsAtOnce,
-      [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
+      o.input, o.output, rows, [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
         SLUICE_ASSIGN_OR_RETURN(const ScoreRow row, ParseScoreRow(json, index));
         SLUICE_RETURN_IF_ERROR(CheckFits(row, limits));
         v1::ScoreTokensRequest request;
@@ -91,7 +92,7 @@ int ScoreByLearner(const ScoreOptions& o) {
   return Report(ErrnoStatus(errno, *binary));
 }
 
-int Score(const ScoreOptions& o) {
+int ScoreFile(const ScoreOptions& o) {
   if (const absl::Status distinct = CheckDistinct(o.input, o.output); !distinct.ok()) return Report(distinct);
   if (o.path == "learner") {
     if (!o.endpoint.empty() || o.model.empty())
@@ -121,7 +122,10 @@ void AddScoreCommand(CommandLine& line) {
         command.add_option("--endpoint", o.endpoint,
                            "Address of a rollout worker that serves a policy (path rollout)");
         command.add_option("--input", o.input, "JSON Lines")->required();
-        command.add_option("--output", o.output, "JSON Lines; written whole at the end")->required();
+        command
+            .add_option("--output", o.output,
+                        "JSON Lines, written as they are known (--path learner: whole at the end)")
+            ->required();
         command.add_option("--dtype", o.dtype, "What the weights are rounded to")
             ->capture_default_str()
             ->check(CLI::IsMember({"fp32", "bf16"}));
@@ -134,7 +138,7 @@ void AddScoreCommand(CommandLine& line) {
             ->capture_default_str()
             ->check(CLI::PositiveNumber);
       },
-      Score);
+      ScoreFile);
 }
 
 }  // namespace sluice::cli

@@ -1,5 +1,8 @@
 // sluice check, sluice submit: a job file on its way to the coordinator.
+#include <unistd.h>
+
 #include <iostream>
+#include <optional>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/time.h"
@@ -10,6 +13,7 @@
 #include "services/cli/exit_code.h"
 #include "services/cli/job_file.h"
 #include "services/cli/panel.h"
+#include "services/cli/rows/interruption.h"
 
 namespace sluice::cli {
 namespace {
@@ -43,13 +47,23 @@ int ExitCodeOfJob(const v1::Job& job) {
   return kFailed;
 }
 
+// Ends the process: the job is the coordinator's.
+void LeaveJob(const std::string& job) {
+  std::cerr << "sluice: " << job << " goes on without this command: `sluice watch " << job
+            << "` shows it, `sluice cancel " << job << "` ends it" << std::endl;
+  _exit(kInterrupted);
+}
+
 int Submit(const SubmitOptions& o) {
+  std::optional<Interruption> interruption;
+  if (o.wait) interruption.emplace();  // before there are other threads
   const auto spec = ReadJob(o.file, o.set);
   if (!spec.ok()) return Report(spec.status());
   const auto job = SubmitJob(o.connection, *spec, kSubmitPatience, o.request_id);
   if (!job.ok()) return Report(LocateMistake(job.status(), o.file, o.set));
   std::cout << nlohmann::json{{"job", *job}}.dump() << std::endl;
   if (!o.wait) return kDone;
+  const OnInterruption leave(*interruption, [&] { LeaveJob(*job); });
   std::string shown;
   const auto ended = FollowJob(o.connection, *job, absl::Minutes(5), [&](const v1::WatchJobResponse& state) {
     const std::string line = RenderLine(state.job());

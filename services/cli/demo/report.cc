@@ -73,7 +73,7 @@ std::string DemoNextSteps(const DemoPlace& place, const std::string& job) {
   const auto add = [&out](absl::string_view comment, const std::string& command) {
     absl::StrAppend(&out, "  # ", comment, "\n", command, "\n");
   };
-  if (!place.kept) add("the fleet again", absl::StrCat(run, "up --detach", at));
+  if (!place.kept) add("the fleet again", absl::StrCat(run, "up --detach ", place.flags, at));
   add("completions with their verdicts", absl::StrCat(run, "samples ", job, at));
   add("a longer job, and its live panel",
       absl::StrCat(run, "submit ", place.files, "/job.textproto --set stop.steps=400", at, "\n", run,

@@ -27,6 +27,7 @@ std::string DemoTable(const v1::Job& job);
 struct DemoPlace {
   std::string program, state, files;  // the command, the state folder, the folder of the job file
   bool kept = false;                  // the fleet still runs
+  std::string flags;                  // of its `up`: a replay is equal on the same layout alone
 };
 
 // What to try next with what the demonstration left.

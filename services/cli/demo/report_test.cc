@@ -62,10 +62,11 @@ TEST(DemoReportTest, ComparesBeforeAndAfterByKind) {
 }
 
 TEST(DemoReportTest, GivesCommandsThatCanBeTyped) {
-  const std::string text = DemoNextSteps({"build/bin/sluice", "/s", "/s/files", false}, "demo-1");
-  EXPECT_THAT(text, HasSubstr("  build/bin/sluice up --detach --state /s\n"));
+  const std::string text =
+      DemoNextSteps({"build/bin/sluice", "/s", "/s/files", false, "--learner-ranks 2"}, "demo-1");
+  EXPECT_THAT(text, HasSubstr("  build/bin/sluice up --detach --learner-ranks 2 --state /s\n"));
   EXPECT_THAT(text, HasSubstr("  build/bin/sluice export demo-1 demo-model --state /s\n"));
-  EXPECT_THAT(DemoNextSteps({"sluice", "/s", "/s/files", true}, "demo-1"),
+  EXPECT_THAT(DemoNextSteps({"sluice", "/s", "/s/files", true, ""}, "demo-1"),
               testing::Not(HasSubstr("up --detach")));
 }
 

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "services/cli/exit_code.h"
 
@@ -57,6 +58,20 @@ void Interruption::Watch() {
     token_.Cancel();
     Raise(event_);
   }
+}
+
+OnInterruption::OnInterruption(const Interruption& interruption, std::function<void()> react)
+    : over_(eventfd(0, EFD_CLOEXEC)), wait_([this, fd = interruption.fd(), react = std::move(react)] {
+        pollfd fds[2] = {{fd, POLLIN, 0}, {over_, POLLIN, 0}};
+        while (poll(fds, 2, -1) < 0) {
+        }
+        if ((fds[0].revents & POLLIN) != 0) react();
+      }) {}
+
+OnInterruption::~OnInterruption() {
+  Raise(over_);
+  wait_.join();
+  close(over_);
 }
 
 }  // namespace sluice::cli

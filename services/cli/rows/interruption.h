@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "core/base/cancellation.h"
@@ -27,6 +28,19 @@ class Interruption {
   const CancelToken token_;
   int signals_ = -1, event_ = -1, end_ = -1;
   std::thread watch_;
+};
+
+// Calls `react` once, on a thread of its own, when the interruption comes.
+class OnInterruption {
+ public:
+  OnInterruption(const Interruption& interruption, std::function<void()> react);
+  ~OnInterruption();
+  OnInterruption(const OnInterruption&) = delete;
+  OnInterruption& operator=(const OnInterruption&) = delete;
+
+ private:
+  const int over_;
+  std::thread wait_;
 };
 
 }  // namespace sluice::cli

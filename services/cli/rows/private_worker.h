@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/base/cancellation.h"
 
 namespace sluice::cli {
 
@@ -19,16 +20,18 @@ struct PrivateWorkerOptions {
   int threads = 0;             // 0: the machine's
   int http_port = -1;          // of the OpenAI API; 0: any free one, -1: none
   absl::Duration start_deadline = absl::Minutes(10);
+  CancelToken cancel = {};  // raised: the start ends with CANCELLED
 };
 
 class PrivateWorker {
  public:
+  // Removes first what a command that was killed left in the temporary directory.
   // Starts sluice-rollout on the model and waits until it serves. When it ends first, its last words are the
   // error.
   static absl::StatusOr<PrivateWorker> Start(const PrivateWorkerOptions& options);
   // Likewise any role's binary ("reward": sluice-reward) with these flags besides those of every service.
   static absl::StatusOr<PrivateWorker> Start(const std::string& role, const std::vector<std::string>& flags,
-                                             absl::Duration deadline);
+                                             absl::Duration deadline, const CancelToken& cancel = {});
   ~PrivateWorker();
   PrivateWorker(PrivateWorker&& other) noexcept;
   PrivateWorker& operator=(PrivateWorker&&) = delete;
@@ -38,7 +41,7 @@ class PrivateWorker {
 
  private:
   PrivateWorker() = default;
-  absl::Status AwaitServing(const std::string& role, absl::Duration deadline);
+  absl::Status AwaitServing(const std::string& role, absl::Duration deadline, const CancelToken& cancel);
 
   pid_t pid_ = 0;
   std::string folder_;  // its address file and log; removed at the end

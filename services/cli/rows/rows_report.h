@@ -7,7 +7,8 @@
 
 namespace sluice::cli {
 
-// 0 when all rows are done, 1 when some failed (the first is named); a status maps as ExitCodeOf.
+// 0 when all rows are done, 1 when some failed (the first is named), 130 when it was interrupted; a status
+// maps as ExitCodeOf.
 int ReportRows(const absl::StatusOr<RowsOutcome>& outcome);
 
 }  // namespace sluice::cli

@@ -35,17 +35,27 @@ TEST(JsonLinesTest, KeepsTheOrderOfTheInputAndGoesOnAfterErrors) {
   for (int i = 0; i < 100; ++i)
     absl::StrAppend(&text, i == 42 ? "oops" : absl::StrCat("{\"id\":", i, "}"), "\n");
   std::atomic<int> calls{0};
-  const RowsOutcome outcome =
-      ProcessRows(ParseJsonLines(text), 8, [&](size_t index, const json& row) -> absl::StatusOr<RowResult> {
+  std::string written;
+  RowsOptions options;
+  options.threads = 8;
+  const auto outcome = ProcessRows(
+      ParseJsonLines(text), 0, options,
+      [&](size_t index, const json& row) -> absl::StatusOr<RowResult> {
         ++calls;
         if (row["id"] == 7) return absl::InternalError("seven");
         return RowResult{{{{"id", row["id"]}, {"index", index}}}};
+      },
+      [&](absl::string_view lines) {
+        absl::StrAppend(&written, lines);
+        return absl::OkStatus();
       });
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(calls, 99);
-  EXPECT_EQ(outcome.rows, 100u);
-  EXPECT_EQ(outcome.failed, 2u);
-  EXPECT_THAT(MessageOf(outcome.first_error), HasSubstr("line 8: seven"));
-  const auto out = ParseJsonLines(outcome.output);
+  EXPECT_EQ(outcome->rows, 100u);
+  EXPECT_EQ(outcome->done, 100u);
+  EXPECT_EQ(outcome->failed, 2u);
+  EXPECT_THAT(MessageOf(outcome->first_error), HasSubstr("line 8: seven"));
+  const auto out = ParseJsonLines(written);
   ASSERT_EQ(out.size(), 100u);
   for (int i = 0; i < 100; ++i) {
     if (i == 42) {
@@ -57,10 +67,51 @@ TEST(JsonLinesTest, KeepsTheOrderOfTheInputAndGoesOnAfterErrors) {
   EXPECT_EQ(out[7].row->at("error"), "seven");
 }
 
+// Two lines of each row.
+absl::StatusOr<RowResult> Twice(size_t, const json& row) {
+  return RowResult{{{{"id", row["id"]}, {"index", 0}}, {{"id", row["id"]}, {"index", 1}}}};
+}
+
+TEST(JsonLinesTest, AnInterruptedFileGoesOnBehindItsWholeRows) {
+  const std::string input = ::testing::TempDir() + "/rows_resume.jsonl", output = input + ".out";
+  std::string text, whole;
+  for (int i = 0; i < 5; ++i) {
+    absl::StrAppend(&text, "{\"id\":", i, "}\n");
+    absl::StrAppend(&whole, "{\"id\":", i, ",\"index\":0}\n{\"id\":", i, ",\"index\":1}\n");
+  }
+  ASSERT_TRUE(WriteFileAtomically(input, text).ok());
+  RowsOptions options;
+  options.lines_of_row = [](size_t, const json&) { return 2; };
+  const auto interrupted =
+      ProcessFile(input, output, options, [&](size_t index, const json& row) -> absl::StatusOr<RowResult> {
+        if (index == 2) options.cancel.Cancel();
+        return Twice(index, row);
+      });
+  ASSERT_TRUE(interrupted.ok()) << interrupted.status();
+  EXPECT_EQ(interrupted->done, 3u) << "the row under way is finished";
+  EXPECT_EQ(*ReadFile(output), whole.substr(0, whole.size() * 3 / 5));
+  // Killed in the middle of the third row.
+  ASSERT_TRUE(WriteFileAtomically(output, whole.substr(0, whole.size() / 2 + 3)).ok());
+  int calls = 0;
+  RowsOptions again;
+  again.resume = true;
+  again.lines_of_row = options.lines_of_row;
+  const auto resumed = ProcessFile(input, output, again, [&](size_t index, const json& row) {
+    ++calls;
+    return Twice(index, row);
+  });
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(resumed->done, 5u);
+  EXPECT_EQ(*ReadFile(output), whole);
+  ASSERT_TRUE(WriteFileAtomically(output, "{\"id\":\"of another\"}\n").ok());
+  EXPECT_THAT(MessageOf(ProcessFile(input, output, again, Twice).status()), HasSubstr("not of this input"));
+}
+
 TEST(JsonLinesTest, LeavesTheOldOutputWhenTheInputIsMissing) {
   const std::string output = ::testing::TempDir() + "/rows_test.out";
   std::ofstream(output) << "old";
-  const auto outcome = ProcessFile("/does/not/exist.jsonl", output, 1, nullptr);
+  const auto outcome = ProcessFile("/does/not/exist.jsonl", output, {}, nullptr);
   EXPECT_EQ(outcome.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(*ReadFile(output), "old");
 }

@@ -57,6 +57,10 @@ std::string AddressPath(const std::string& state, const FleetMember& member) {
   return absl::StrCat(state, "/run/", member.name, ".json");
 }
 
+std::string StopPath(const std::string& state, const FleetMember& member) {
+  return AddressPath(state, member) + ".stop";
+}
+
 std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context) {
   std::vector<std::string> argv = {
       absl::StrCat(context.binary_folder, "/sluice-", member.role), "--listen", context.listen,

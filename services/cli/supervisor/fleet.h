@@ -50,6 +50,8 @@ double StopSecondsOf(const std::string& role, double stop_seconds);
 // Where a process of a state directory keeps its things.
 std::string LogPath(const std::string& state, const FleetMember& member);
 std::string AddressPath(const std::string& state, const FleetMember& member);
+// Where it says that its stop takes longer.
+std::string StopPath(const std::string& state, const FleetMember& member);
 
 // What the command line of one start is made of.
 struct StartContext {

@@ -1,26 +1,35 @@
 #include "services/cli/supervisor/supervisor.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "nlohmann/json.hpp"
+#include "services/cli/supervisor/fleet_flags.h"
 #include "services/cli/supervisor/supervisor_record.h"
 
 namespace sluice::cli {
 namespace {
 
 constexpr int kTriesBeforeFirstServing = 3;
+constexpr size_t kMaxLayouts = 64;
 constexpr int64_t kMaxLogBytes = 64 << 20;
 constexpr int kLogTailLines = 8;
 constexpr absl::Duration kStartingPoll = absl::Milliseconds(20);
 constexpr absl::Duration kAdoptedPoll = absl::Milliseconds(200);
 constexpr absl::Duration kStoppingPoll = absl::Milliseconds(20);
+constexpr double kOtherRanksShare = 0.1;  // of the fleet's time, for the ranks that the first one left
+constexpr absl::Duration kExtensionReserve = absl::Seconds(2);  // for a process to end by itself
+constexpr absl::Duration kLongestExtension = absl::Hours(2);
 constexpr absl::Duration kKillLimit = absl::Seconds(5);      // from SIGKILL until the kernel lets go
 constexpr absl::Duration kProbeInterval = absl::Seconds(5);  // at most; else a third of --hang-seconds
 constexpr absl::Duration kLockPatience = absl::Seconds(2), kLockInterval = absl::Milliseconds(20);
@@ -45,6 +54,31 @@ void RotateLog(const std::string& path) {
   if (std::filesystem::file_size(path, error) > static_cast<uintmax_t>(kMaxLogBytes) && !error) {
     std::filesystem::rename(path, path + ".1", error);
   }
+}
+
+absl::Status SendOutputTo(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, path);
+  const bool sent = dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0;
+  const int error = errno;
+  close(fd);
+  return sent ? absl::OkStatus() : ErrnoStatus(error, path);
+}
+
+// As StopControl of a service writes it.
+struct StopExtension {
+  int64_t pid = 0, until = 0;  // unix seconds
+  std::string waiting_for;
+};
+absl::StatusOr<StopExtension> ReadStopExtension(const std::string& path) {
+  SLUICE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, 4096));
+  const auto root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object() || !root.contains("pid") || !root["pid"].is_number_integer() ||
+      !root.contains("until") || !root["until"].is_number_integer() || !root.contains("waiting_for") ||
+      !root["waiting_for"].is_string()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is malformed"));
+  }
+  return StopExtension{root["pid"], root["until"], root["waiting_for"]};
 }
 
 // A supervisor that was killed while it started a process leaves the lock with that one until it runs its
@@ -81,6 +115,10 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions
                      "`, or choose another"));
   }
   if (!lock.ok()) return lock.status();
+  if (!options.log_file.empty()) {
+    RotateLog(options.log_file);
+    SLUICE_RETURN_IF_ERROR(SendOutputTo(options.log_file));
+  }
   const sigset_t signals = SupervisedSignals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   std::unique_ptr<Supervisor> out(new Supervisor(std::move(options)));
@@ -90,8 +128,19 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions
   return out;
 }
 
+void Supervisor::NoteLayout(std::vector<LearnerLayout> before) {
+  layouts_ = std::move(before);
+  const LearnerLayout now = {absl::ToUnixSeconds(absl::Now()), options_.shape.learner_ranks,
+                             ThreadsPerProcess(options_.shape, options_.cores)};
+  const bool same =
+      !layouts_.empty() && layouts_.back().ranks == now.ranks && layouts_.back().threads == now.threads;
+  if (!same) layouts_.push_back(now);
+  if (layouts_.size() > kMaxLayouts) layouts_.erase(layouts_.begin());
+}
+
 void Supervisor::Adopt() {
   const auto record = ReadSupervisorRecord(options_.state);
+  NoteLayout(record.ok() ? record->layouts : std::vector<LearnerLayout>());
   if (!record.ok()) {  // the first start
     for (Gang& gang : gangs_) gang.epoch = 1;
     return;
@@ -261,6 +310,7 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   }
   std::error_code ignored;
   std::filesystem::remove(AddressPath(options_.state, member.is), ignored);
+  std::filesystem::remove(StopPath(options_.state, member.is), ignored);
   const std::string log = LogPath(options_.state, member.is);
   RotateLog(log);
   SpawnOptions spawn{CommandOf(member.is, context), log, /*new_session=*/true, /*die_with_parent=*/false, {}};
@@ -348,13 +398,31 @@ absl::Status Supervisor::Run() {
   return status.ok() ? stopped : status;
 }
 
+std::string Supervisor::HowItStopped(const Member& member, const std::string& how) const {
+  if (member.killed) return "did not stop in time and was killed";
+  // SIGTERM: before it had a program of its own that takes it.
+  if (how == "exit code 0" || how == ExitStatus{true, SIGTERM}.ToString()) return "";
+  if (!member.adopted) return how;
+  const bool late = absl::StrContains(TailOfFile(LogPath(options_.state, member.is), 1), "stop_timed_out");
+  return late ? "did not stop in time" : "";
+}
+
+void Supervisor::NoteEnd(const Member& member, const std::string& how) {
+  if (how.empty()) return;
+  unclean_.push_back({member.is.name, how});
+  options_.say(absl::StrCat(member.is.name, " did not end in order: ", how, ". The end of its log:\n",
+                            TailOfFile(LogPath(options_.state, member.is), kLogTailLines)));
+}
+
 std::vector<Supervisor::Member*> Supervisor::Running(const StopStage& stage) {
   std::vector<Member*> running;
-  std::string how;
   for (Member& m : members_) {
     if (std::count(stage.roles.begin(), stage.roles.end(), m.is.role) == 0 || m.process.pid == 0) continue;
+    std::string how;
     if (HasExited(m, how)) {
+      NoteEnd(m, HowItStopped(m, how));
       m.process = {};
+      m.ended = absl::Now();
       m.phase = Phase::kWaiting;
     } else {
       running.push_back(&m);
@@ -364,24 +432,51 @@ std::vector<Supervisor::Member*> Supervisor::Running(const StopStage& stage) {
 }
 
 bool Supervisor::StopMembers(const StopStage& stage, absl::Time deadline) {
-  for (const Member* m : Running(stage)) kill(m->process.pid, SIGTERM);
-  bool killed = false;
   while (true) {
+    TellToStop(stage);
     const std::vector<Member*> running = Running(stage);
     if (running.empty()) return true;
-    if (!killed && absl::Now() > deadline) {
-      for (const Member* m : running) {
-        options_.say(absl::StrCat(m->is.name, " did not stop in time; killing it. The end of its log:\n",
-                                  TailOfFile(LogPath(options_.state, m->is), kLogTailLines)));
-        kill(m->process.pid, SIGKILL);
-      }
-      killed = true;
+    for (Member* m : running) {
+      if (m->killed || absl::Now() <= PatienceWith(*m, deadline)) continue;
+      m->killed = true;
+      options_.say(absl::StrCat(m->is.name, " did not stop in time; killing it"));
+      kill(m->process.pid, SIGKILL);
     }
     if (AwaitSignal(kStoppingPoll) == SIGINT) return false;
   }
 }
 
+void Supervisor::TellToStop(const StopStage& stage) {
+  for (Member* m : Running(stage)) {
+    const Member* first = m->is.role == "learner" ? FirstRank(m->is.gang) : m;
+    if (m->told_to_stop || (first != m && first->process.pid != 0)) continue;
+    m->told_to_stop = true;
+    kill(m->process.pid, SIGTERM);
+  }
+}
+
+absl::Time Supervisor::PatienceWith(const Member& member, absl::Time deadline) {
+  // The other ranks of a gang wait for what the first one waits for.
+  const Member& asked = member.is.role == "learner" ? *FirstRank(member.is.gang) : member;
+  if (asked.process.pid == 0) {  // told only now
+    return std::max(deadline, asked.ended + kOtherRanksShare * absl::Seconds(options_.shape.stop_seconds));
+  }
+  const auto extension = ReadStopExtension(StopPath(options_.state, asked.is));
+  if (!extension.ok() || extension->pid != asked.process.pid) return deadline;
+  const absl::Time until = std::min(absl::FromUnixSeconds(extension->until), absl::Now() + kLongestExtension);
+  if (until > stop_until_) {
+    stop_until_ = until;
+    options_.say(absl::StrCat(asked.is.name, " has up to ",
+                              absl::FormatDuration(absl::Trunc(until - absl::Now(), absl::Seconds(1))),
+                              " for ", extension->waiting_for));
+    const absl::Status written = WriteRecords();
+    if (!written.ok()) options_.say(std::string(written.message()));
+  }
+  return std::max(deadline, until + kExtensionReserve);
+}
+
 void Supervisor::KillAll() {
+  for (Member& m : members_) m.killed = true;
   for (const StopStage& stage : StopStages()) {
     for (const Member* m : Running(stage)) kill(m->process.pid, SIGKILL);
   }
@@ -392,20 +487,25 @@ void Supervisor::KillAll() {
 }
 
 absl::Status Supervisor::StopAll() {
-  const absl::Time start = absl::Now();
+  absl::Time start = absl::Now();
   options_.say(absl::StrCat("stopping, within ", options_.shape.stop_seconds,
                             " s: the workers, the learner, the coordinator. SIGINT (Ctrl-C) kills them now"));
   bool interrupted = false;
   for (const StopStage& stage : StopStages()) {
-    interrupted = !StopMembers(stage, start + absl::Seconds(stage.until * options_.shape.stop_seconds));
+    const absl::Time until = start + absl::Seconds(stage.until * options_.shape.stop_seconds);
+    interrupted = !StopMembers(stage, until);
     if (interrupted) break;
+    start +=
+        std::max(absl::ZeroDuration(), absl::Now() - until);  // the later ones have their time all the same
   }
   if (interrupted) KillAll();
   for (Member& m : members_) m.address = {};
+  stopped_ = true;
   const absl::Status written = WriteRecords();
   if (interrupted) {
     return absl::CancelledError("interrupted while stopping: every process was killed; `sluice up` goes on");
   }
+  if (!unclean_.empty()) return absl::AbortedError(SayUncleanStop(unclean_));
   options_.say("stopped");
   return written;
 }
@@ -417,6 +517,14 @@ absl::Status Supervisor::WriteRecords() const {
   for (const Gang& gang : gangs_) record.gang_epochs.push_back(gang.epoch);
   record.learner_ranks = options_.shape.learner_ranks;
   record.stop_seconds = options_.shape.stop_seconds;
+  record.stop_until = stop_until_ == absl::InfinitePast() ? 0 : absl::ToUnixSeconds(stop_until_);
+  record.stopped = stopped_;
+  record.unclean = unclean_;
+  FleetShape shape = options_.shape;
+  shape.threads =
+      ThreadsPerProcess(shape, options_.cores);  // a running job keeps them, whatever --rollout is next
+  record.flags = FlagsOf(shape);
+  record.layouts = layouts_;
   for (const Member& m : members_) {
     if (!m.address.grpc.empty()) {
       cluster.push_back({m.is.role, m.is.index + m.is.gang * options_.shape.learner_ranks, m.address.pid,

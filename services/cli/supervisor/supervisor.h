@@ -25,6 +25,7 @@
 #include "services/cli/supervisor/liveness_probe.h"
 #include "services/cli/supervisor/process.h"
 #include "services/cli/supervisor/restart_policy.h"
+#include "services/cli/supervisor/supervisor_record.h"
 
 namespace sluice::cli {
 
@@ -33,6 +34,7 @@ struct SupervisorOptions {
   std::string binary_folder;
   FleetShape shape;
   int cores = 1;
+  std::string log_file;  // takes standard output and error once the state directory is ours; empty: they stay
   RestartLimits limits;
   absl::Duration start_deadline = absl::Seconds(120);                       // from start to serving
   std::function<void(const std::string&)> say = [](const std::string&) {};  // one line for people
@@ -43,9 +45,14 @@ class Supervisor {
   // Takes the state directory (FAILED_PRECONDITION when another supervisor has it) and adopts what still runs
   // there.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Create(SupervisorOptions options);
-  // Until SIGTERM or SIGINT, then stops all, in order and within shape.stop_seconds. Fails when a process
-  // never came up, with the end of its log. CANCELLED when SIGINT came while stopping: everything was killed.
+  // Until SIGTERM or SIGINT, then stops all. Fails when a process never came up, with the end of its log;
+  // otherwise as StopAll.
   absl::Status Run();
+  // Stops all, in order and within shape.stop_seconds; a process that says that it needs longer, in
+  // proportion to what it finishes, is given that. ABORTED names what did not end in order
+  // (STATE/run/supervisor.json has it, too). CANCELLED when SIGINT came while stopping: everything was
+  // killed.
+  absl::Status StopAll();
 
  private:
   enum class Phase { kWaiting, kStarting, kServing };
@@ -56,6 +63,9 @@ class Supervisor {
     ProcessIdentity process;  // pid 0: none
     bool adopted = false;     // not our child
     bool served_once = false;
+    bool told_to_stop = false;
+    bool killed = false;                      // did not stop in time
+    absl::Time ended = absl::InfinitePast();  // while stopping
     absl::Time start_at = absl::InfinitePast(), started = absl::InfinitePast();
     ServiceAddress address;                // of the last time it served
     std::unique_ptr<LivenessProbe> probe;  // while it serves; null: it is not asked
@@ -63,6 +73,8 @@ class Supervisor {
 
   explicit Supervisor(SupervisorOptions options);
   void Adopt();
+  // Adds the layout of now to those of before where it is another.
+  void NoteLayout(std::vector<LearnerLayout> before);
   // What was adopted knows the addresses of what was not: those start there again.
   void RecallAddresses();
   absl::Status Tick(absl::Time now);
@@ -78,9 +90,15 @@ class Supervisor {
   void KillIfSilent(Member& member, absl::Time now);
   bool KeepsAddress(const Member& member) const;
   bool HasExited(Member& member, std::string& how);
-  absl::Status StopAll();
   // False when it was interrupted.
   bool StopMembers(const StopStage& stage, absl::Time deadline);
+  // Asks those of the stage to stop that do not end with another: a gang's first rank ends its gang.
+  void TellToStop(const StopStage& stage);
+  // Until when the process is to be left alone; `deadline` where it does not say.
+  absl::Time PatienceWith(const Member& member, absl::Time deadline);
+  // Empty: in order, as far as one can see.
+  std::string HowItStopped(const Member& member, const std::string& how) const;
+  void NoteEnd(const Member& member, const std::string& how);
   void KillAll();
   // Members of the stage that run.
   std::vector<Member*> Running(const StopStage& stage);
@@ -98,6 +116,10 @@ class Supervisor {
   };
   std::vector<Gang> gangs_;
   bool announced_ = false;
+  absl::Time stop_until_ = absl::InfinitePast();  // of a stop that needs longer
+  std::vector<LearnerLayout> layouts_;
+  bool stopped_ = false;
+  std::vector<UncleanEnd> unclean_;  // of the stop
 };
 
 }  // namespace sluice::cli

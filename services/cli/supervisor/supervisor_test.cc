@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "services/cli/supervisor/supervisor_record.h"
 
 namespace sluice::cli {
 namespace {
@@ -129,7 +131,10 @@ class SupervisorTest : public ::testing::Test {
   pid_t StartSupervisor() {
     const pid_t pid = fork();
     if (pid == 0) {
-      auto supervisor = Supervisor::Create(Options());
+      SupervisorOptions options = Options();
+      options.log_file = state() + "/up.log";
+      std::cerr << "before the lock\n";
+      auto supervisor = Supervisor::Create(options);
       const absl::Status status = supervisor.ok() ? (*supervisor)->Run() : supervisor.status();
       std::ofstream(state() + ".error") << status.message();
       _exit(status.ok() ? 0 : 1);
@@ -223,9 +228,62 @@ TEST_F(SupervisorTest, KillsWhatDoesNotStopWithinItsTime) {
   const pid_t supervisor = StartSupervisor();
   const Cluster cluster = AwaitCluster();
   kill(supervisor, SIGTERM);
-  EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 0");
+  EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 1");
   ExpectGone(cluster);
   EXPECT_THAT(Said(), HasSubstr("learner-1 did not stop in time; killing it"));
+  EXPECT_THAT(*ReadFile(state() + ".error"), HasSubstr("stopped, but not in order"));
+  EXPECT_THAT(*ReadFile(state() + ".error"), HasSubstr("missed its last checkpoint"));
+}
+
+TEST_F(SupervisorTest, SaysWhichProcessDidNotStopInOrder) {
+  WriteBinary("learner",
+              Replaced(kService, "trap 'echo no room; kill $!; exit 1' TERM\nsleep 600 &\nwait\n"));
+  const pid_t supervisor = StartSupervisor();
+  const Cluster cluster = AwaitCluster();
+  kill(supervisor, SIGTERM);
+  EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 1");
+  ExpectGone(cluster);
+  EXPECT_THAT(*ReadFile(state() + ".error"), HasSubstr("learner-0: exit code 1"));
+  EXPECT_THAT(Said(), HasSubstr("no room"));
+  const auto record = ReadSupervisorRecord(state());
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_TRUE(record->stopped);
+  EXPECT_THAT(record->unclean, ::testing::Contains(UncleanEnd{"learner-0", "exit code 1"}));
+}
+
+TEST_F(SupervisorTest, WaitsForAStepThatTakesLongerAndTellsTheOtherRanksLater) {
+  stop_seconds_ = 4;
+  // Rank 0 says that it needs a minute, and takes longer than its share; the other rank would miss its
+  // SIGTERM if it came at once.
+  WriteBinary("learner",
+              Replaced(kService,
+                       "took() { [ \"$name\" = learner-0 ] || { echo late >> \"${file%/*}/rank1\"; kill "
+                       "$!; exit 0; }\n"
+                       "  until=$(($(date +%s) + 60))\n"
+                       "  echo '{\"pid\":'$$',\"until\":'$until',\"waiting_for\":\"the step under way\"}' > "
+                       "\"$file.stop.part\"; mv \"$file.stop.part\" \"$file.stop\"\n"
+                       "  sleep 4; [ -e \"${file%/*}/rank1\" ] && exit 1; kill $!; exit 0; }\n"
+                       "trap took TERM\nsleep 600 &\nwait\n"));
+  const pid_t supervisor = StartSupervisor();
+  const Cluster cluster = AwaitCluster();
+  kill(supervisor, SIGTERM);
+  EXPECT_EQ(AwaitExit(supervisor).ToString(), "exit code 0") << *ReadFile(state() + ".error");
+  ExpectGone(cluster);
+  EXPECT_THAT(Said(), HasSubstr("for the step under way"));
+  EXPECT_GT(ReadSupervisorRecord(state())->stop_until, 0);
+}
+
+TEST_F(SupervisorTest, RemembersItsFlagsWithTheThreadsThatFollowedFromThem) {
+  StartSupervisor();
+  AwaitCluster();
+  const auto record = ReadSupervisorRecord(state());
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->flags.at("--rollout"), std::vector<std::string>{"1"});
+  EXPECT_EQ(record->flags.at("--threads"), std::vector<std::string>{"1"});
+  EXPECT_FALSE(record->stopped);
+  ASSERT_EQ(record->layouts.size(), 1u);
+  EXPECT_EQ(record->layouts[0].ranks, 2);
+  EXPECT_EQ(record->layouts[0].threads, 1);
 }
 
 TEST_F(SupervisorTest, KillsAllAtOnceOnASecondInterruptAndGoesOnLater) {
@@ -328,6 +386,7 @@ TEST_F(SupervisorTest, RefusesAStateDirectoryInUse) {
   EXPECT_EQ(AwaitExit(StartSupervisor()).ToString(), "exit code 1");
   EXPECT_THAT(*ReadFile(state() + ".error"), HasSubstr("is in use by another `sluice up`"));
   EXPECT_EQ(AwaitCluster(), before);
+  EXPECT_EQ(*ReadFile(state() + "/up.log"), "") << "the log is that of the one that has the directory";
 }
 
 TEST_F(SupervisorTest, AdoptsWhatAKilledSupervisorLeft) {

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/status.h"
 #include "services/cli/cluster.h"
+#include "services/cli/supervisor/fleet_flags.h"
 #include "services/cli/supervisor/process.h"
 #include "services/cli/supervisor/supervisor_record.h"
 
@@ -36,64 +37,49 @@ absl::StatusOr<UpProcess> UpProcess::Start(const std::string& state, const Fleet
                                            bool die_with_parent) {
   SLUICE_RETURN_IF_ERROR(MakeDirectories(state + "/logs"));
   UpProcess out(state, shape, die_with_parent);
-  std::error_code ignored;
-  std::filesystem::rename(out.log(), out.log() + ".1", ignored);
   SLUICE_RETURN_IF_ERROR(out.Spawn());
   return out;
 }
 
 absl::Status UpProcess::Spawn() {
   SLUICE_ASSIGN_OR_RETURN(const std::string self, SiblingBinary("sluice"));
-  std::vector<std::string> argv = {self,
-                                   "up",
-                                   "--state",
-                                   state_,
-                                   "--rollout",
-                                   absl::StrCat(shape_.rollout_workers),
-                                   "--reward",
-                                   absl::StrCat(shape_.reward_workers),
-                                   "--learner-ranks",
-                                   absl::StrCat(shape_.learner_ranks),
-                                   "--learner-gangs",
-                                   absl::StrCat(shape_.learner_gangs),
-                                   "--device",
-                                   shape_.device,
-                                   "--stop-seconds",
-                                   absl::StrCat(shape_.stop_seconds),
-                                   "--hang-seconds",
-                                   absl::StrCat(shape_.hang_seconds)};
-  if (shape_.http) argv.push_back("--http");
-  for (const std::string& scorer : shape_.scorers) argv.insert(argv.end(), {"--scorer", scorer});
-  if (shape_.allow_weaker_sandbox) argv.push_back("--allow-weaker-sandbox");
-  if (shape_.keep_samples_bytes) {
-    argv.insert(argv.end(), {"--keep-samples-bytes", absl::StrCat(*shape_.keep_samples_bytes)});
-  }
-  if (shape_.keep_free_bytes) {
-    argv.insert(argv.end(), {"--keep-free-bytes", absl::StrCat(*shape_.keep_free_bytes)});
-  }
-  if (shape_.threads > 0) argv.insert(argv.end(), {"--threads", absl::StrCat(shape_.threads)});
-  SLUICE_ASSIGN_OR_RETURN(pid_, cli::Spawn({argv, log(), /*new_session=*/true, die_with_parent_}));
+  // --forget: what this process decided is all that counts. The log is taken by the one that has the lock.
+  std::vector<std::string> argv = {self, "up", "--state", state_, "--forget", "--log", log()};
+  const std::vector<std::string> flags = ArgumentsOf(FlagsOf(shape_));
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  SLUICE_ASSIGN_OR_RETURN(pid_, cli::Spawn({argv, first_words(), /*new_session=*/true, die_with_parent_}));
   return absl::OkStatus();
 }
 
 absl::Status UpProcess::AwaitServing(absl::Duration deadline) {
   const size_t wanted = MembersOf(shape_).size();
   const absl::Time end = absl::Now() + deadline;
+  std::error_code ignored;
   while (absl::Now() < end) {
     if (const auto exit = PollChild(pid_)) {
       pid_ = 0;
-      return absl::FailedPreconditionError(absl::StrCat("the fleet does not start (", exit->ToString(),
-                                                        "):\n", TailOfFile(log(), kLogTailLines)));
+      return absl::FailedPreconditionError(
+          absl::StrCat("the fleet does not start (", exit->ToString(), "):\n", LastWords()));
     }
     const auto record = ReadSupervisorRecord(state_);
     const auto cluster = ReadCluster(state_);
     // What an earlier fleet left in the folder does not count.
-    if (record.ok() && record->self == pid_ && cluster.ok() && cluster->size() == wanted)
+    if (record.ok() && record->self == pid_ && cluster.ok() && cluster->size() == wanted) {
+      std::filesystem::remove(first_words(), ignored);
       return absl::OkStatus();
+    }
     absl::SleepFor(absl::Milliseconds(50));
   }
   return absl::DeadlineExceededError(absl::StrCat("the fleet does not serve after ",
                                                   absl::FormatDuration(deadline), "; see ", state_, "/logs"));
+}
+
+// What it wrote before it had the lock, else the end of its log.
+std::string UpProcess::LastWords() const {
+  std::string out = TailOfFile(first_words(), kLogTailLines);
+  std::error_code ignored;
+  std::filesystem::remove(first_words(), ignored);
+  return out.empty() ? TailOfFile(log(), kLogTailLines) : out;
 }
 
 absl::Status UpProcess::KeepAlive() {

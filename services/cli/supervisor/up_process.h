@@ -2,11 +2,13 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "services/cli/supervisor/fleet.h"
 
@@ -33,7 +35,10 @@ class UpProcess {
  private:
   UpProcess(std::string state, FleetShape shape, bool die_with_parent);
   absl::Status Spawn();
+  std::string LastWords() const;
   std::string log() const { return state_ + "/logs/up.log"; }
+  // Where a start writes until it has the state directory: that of another is not to be touched.
+  std::string first_words() const { return absl::StrCat(state_, "/logs/up-starts-", getpid(), ".log"); }
 
   std::string state_;
   FleetShape shape_;
