@@ -81,6 +81,24 @@ TEST_F(LedgerCheckTest, FindsNothingWhereAllIsRight) {
   EXPECT_EQ(Check(), std::pair(0, std::string()));
 }
 
+TEST_F(LedgerCheckTest, FindsNothingWrongWhileADeletedJobGoes) {
+  Insert("other");
+  row_.view.end_time = absl::FromUnixSeconds(9);
+  Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    Expect(tx.CancelInFlight("j", "cancelled"));
+    return Save(tx);
+  }));
+  Expect(store_->Transact([](StoreTransaction& tx) { return tx.DeleteJob("j", absl::UnixEpoch()); }));
+  EXPECT_EQ(Check(), std::pair(0, std::string()));
+  for (bool more = true; more;) {
+    more = *store_->Tidy();
+    EXPECT_EQ(Check(), std::pair(0, std::string()));
+  }
+  EXPECT_EQ(Sql("SELECT gone FROM deleted_jobs"), "1");
+  EXPECT_EQ(Sql("UPDATE deleted_jobs SET gone = 0, job = 'other'"), "");
+  EXPECT_THAT(Check().second, HasSubstr("job other is deleted and there"));
+}
+
 // A rollback that is decided and then done, of a job that is deterministic or not.
 TEST_F(LedgerCheckTest, FindsNothingWrongInARollback) {
   Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
