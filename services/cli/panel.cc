@@ -13,6 +13,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr size_t kMaxRecords = 4096, kLineWidth = 100;
+constexpr double kShapingShare = 0.5;  // of the greatest weight
 constexpr int kMetricColumn = 14, kValueColumn = 12, kSparkWidth = 40, kEventsShown = 3, kEventsListed = 20,
               kEvaluationsShown = 6;
 
@@ -250,6 +251,29 @@ std::string RenderEvaluations(const v1::Job& job, int limit) {
     out += "\n";
   }
   return out;
+}
+
+std::string WarnOfShaping(const v1::JobSpec& spec) {
+  if (spec.evaluation().file().empty()) return "";
+  const auto weight = [](const v1::RewardComponent& c) {
+    return c.has_weight() ? std::abs(c.weight()) : 1.0;
+  };
+  double greatest = 0;
+  for (const v1::RewardComponent& c : spec.reward().component()) greatest = std::max(greatest, weight(c));
+  std::vector<std::string> small;
+  for (const v1::RewardComponent& c : spec.reward().component()) {
+    // A graded value is CORRECT at its best alone, and the whole is CORRECT only where all that count are.
+    const bool shapes =
+        c.has_length() || c.has_tags() || c.has_repetition() || c.has_language() || c.has_group_length();
+    if (shapes && weight(c) > 0 && weight(c) < kShapingShare * greatest)
+      small.push_back(absl::StrFormat("\"%s\" (weight %g)", c.name(), c.weight()));
+  }
+  if (small.empty()) return "";
+  return absl::StrCat(
+      "a sample is CORRECT, which held-out accuracy counts, only where every component with a weight "
+      "says so: ",
+      absl::StrJoin(small, ", "),
+      " may leave none. Look at reward_COMPONENT instead of the accuracy, or give it weight 0");
 }
 
 std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& history, int width) {

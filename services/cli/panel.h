@@ -45,6 +45,10 @@ std::string RenderLine(const v1::Job& job);
 // The evaluations as a table, one row each: step, reward, accuracy, then accuracy by kind.
 std::string RenderEvaluations(const v1::Job& job, int limit);
 
+// Names small components of the reward that leave hardly any sample CORRECT, which is what held-out accuracy
+// counts; empty: there are none, or nothing is evaluated. Without the line end.
+std::string WarnOfShaping(const v1::JobSpec& spec);
+
 // "issued 10 = in_flight 2 + trained 8 + ...", columns that are 0 left out.
 std::string LedgerLine(const v1::Ledger& ledger);
 

@@ -210,6 +210,22 @@ TEST(PanelTest, LongTextsAreBelowTheLine) {
                          "  waiting for ", std::string(90, 'w'), "\n  error: ", std::string(90, 'e')));
 }
 
+TEST(PanelTest, WarnsOfASmallComponentThatLeavesNoSampleCorrect) {
+  v1::JobSpec spec;
+  v1::RewardComponent* answer = spec.mutable_reward()->add_component();
+  answer->set_name("answer");
+  answer->mutable_math();
+  v1::RewardComponent* brief = spec.mutable_reward()->add_component();
+  brief->set_name("short");
+  brief->set_weight(0.1);
+  brief->mutable_length();
+  EXPECT_EQ(WarnOfShaping(spec), "") << "nothing is evaluated";
+  spec.mutable_evaluation()->set_file("held_out.jsonl");
+  EXPECT_THAT(WarnOfShaping(spec), HasSubstr("\"short\" (weight 0.1) may leave none"));
+  brief->set_weight(0);
+  EXPECT_EQ(WarnOfShaping(spec), "");
+}
+
 TEST(PanelTest, ShowsALedgerThatDoesNotSum) {
   v1::Ledger ledger;
   EXPECT_EQ(LedgerLine(ledger), "issued 0 = 0");

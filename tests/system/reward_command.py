@@ -348,6 +348,7 @@ class Services(Case):
             self.assertEqual(self.score(alone, rows, "--worker", address)[0]["value"], 0.5)  # in our service's place
         refused = self.run_sluice("reward", "--spec", self.write("s", spec % ""), "--input", self.rows(rows))
         self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertNotIn("sluice-reward with", refused.stderr)  # the flag of this command is to be given
         self.assertIn("mine", refused.stderr)
 
     def test_reward_by_a_model(self):

@@ -81,6 +81,8 @@ int Check(const SubmitOptions& o) {
   if (!client.ok()) return Report(client.status());
   const auto checked = (*client)->Check(*spec);
   if (!checked.ok()) return Report(LocateMistake(checked.status(), o.file, o.set));
+  const std::string warning = WarnOfShaping(checked->resolved_spec());
+  if (!warning.empty()) std::cerr << "sluice: warning: " << warning << "\n";
   if (o.json) {
     std::cout << ToJson(*checked, /*pretty=*/true);
     return kDone;
