@@ -88,6 +88,8 @@ absl::Status Assign(const Target& target, const std::string& value, const std::s
       reflection->SetString(target.message, target.field, value);
     } else {
       ok = parser.ParseFieldValueFromString(value, target.field, target.message);
+      if (!ok && target.field->enum_type() != nullptr)
+        return OverrideError(assignment, NoSuchValue(*target.field, value));
     }
   }
   return ok ? absl::OkStatus() : OverrideError(assignment, errors.ToStatus().message());

@@ -72,6 +72,47 @@ TEST(JobFileTest, NamesThePlaceWhenAJsonFieldIsUnknown) {
   EXPECT_THAT(MessageOf(spec.status()), HasSubstr("nonsense"));
 }
 
+TEST(JobFileTest, NamesThePlaceAndTheFieldOfAWrongJsonValue) {
+  const auto mistake = [](const std::string& text) {
+    const auto spec = ParseJobJson(text, "j");
+    return spec.ok() ? "" : MessageOf(spec.status());
+  };
+  EXPECT_EQ(mistake(R"({"sampling": {"groupSize": "four"}})"),
+            "j:1:15: sampling.group_size: expected int, got: \"four\"");
+  EXPECT_EQ(mistake(R"({"sampling": {"group_size": 99999999999}})"),
+            "j:1:15: sampling.group_size: expected int, got: 99999999999");
+  EXPECT_EQ(mistake("{\"sampling\":\n {\"stop\": [\"a\",\n 7]}}"),
+            "j:3:2: sampling.stop[1]: expected string, got: 7");
+  EXPECT_EQ(mistake(R"({"sampling": {"stop": 7}})"), "j:1:15: sampling.stop: expected string, got: 7");
+  EXPECT_EQ(mistake(R"({"sampling": {"stop": "a"}})"), "");
+  EXPECT_EQ(mistake(R"({"sampling": 3})"), "j:1:2: sampling: expected an object, got: 3");
+  EXPECT_EQ(mistake(R"({"sampling": {"logit_bias": {"5": "x"}}})"),
+            "j:1:35: sampling.logit_bias: expected float, got: \"x\"");
+  EXPECT_EQ(mistake(R"({"name": "j", "sampling": {"group_size": "4", "top_k": 2.0, "min_p": null, "stop": [],
+                       "logit_bias": {"5": 1.5}}, "model": {"dtype": 2}})"),
+            "");
+}
+
+TEST(JobFileTest, NamesThePlaceOfWhatIsNotThereAtAnyDepth) {
+  const auto mistake = [](const std::string& text) {
+    const auto spec = ParseJobText(text, "j");
+    return spec.ok() ? "" : MessageOf(spec.status());
+  };
+  EXPECT_THAT(mistake("model {\n dtype: F16 }"), StartsWith("j:2:9: ModelSpec has no dtype F16; it may be "));
+  EXPECT_THAT(mistake("reward { component [{ name: \"a\" math {} },\n { nam: 3 }] }"),
+              StartsWith("j:2:4: RewardComponent has no field \"nam\"; did you mean \"name\"?"));
+  EXPECT_THAT(mistake("sampling { stop: [\"a\" \"b\", 'c'"), HasSubstr("the \"[\" at 1:18 is not closed"));
+  EXPECT_THAT(mistake("sampling < group_size: -1 > # odd, but right\nmodl {}"),
+              StartsWith("j:2:1: JobSpec has no field \"modl\""));
+  EXPECT_EQ(mistake("sampling { stop: [\"a\" \"b\", 'c'], group_size: 4; } staleness {}"), "");
+}
+
+TEST(JobFileTest, SaysWhatAnOverriddenValueMayBe) {
+  auto spec = *ParseJobText(kJob, "j");
+  EXPECT_THAT(MessageOf(ApplyOverride(spec, "model.dtype=F16")),
+              HasSubstr("ModelSpec has no dtype F16; it may be "));
+}
+
 TEST(JobFileTest, NamesThePlaceWhenJsonIsMalformed) {
   const auto spec = ParseJobJson("{\n \"name\": \"j\",,\n}", "j.json");
   ASSERT_FALSE(spec.ok());

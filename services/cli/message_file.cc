@@ -1,6 +1,9 @@
 #include "services/cli/message_file.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -17,14 +20,13 @@
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
-#include "re2/re2.h"
 #include "services/cli/suggestion.h"
-#include "sluice/v1/job.pb.h"
 
 namespace sluice::cli {
 namespace {
 
 using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::TextFormat;
 
@@ -32,18 +34,6 @@ constexpr size_t kMaxMistakes = 8;
 constexpr int kMaxNesting = 32;
 
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-const google::protobuf::DescriptorPool& Pool() { return *google::protobuf::DescriptorPool::generated_pool(); }
-
-// The first enum field of this name in the file of jobs, which has the text's messages.
-const google::protobuf::FieldDescriptor* EnumField(const std::string& name) {
-  const google::protobuf::FileDescriptor& file = *v1::JobSpec::descriptor()->file();
-  for (int i = 0; i < file.message_type_count(); ++i) {
-    const auto* field = file.message_type(i)->FindFieldByName(name);
-    if (field != nullptr && field->enum_type() != nullptr) return field;
-  }
-  return nullptr;
-}
 
 std::string ValuesOf(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> names;
@@ -53,48 +43,99 @@ std::string ValuesOf(const google::protobuf::EnumDescriptor& type) {
   return absl::StrJoin(names, ", ");
 }
 
-// protobuf says: Unknown enumeration value of "PARE" for field "mode".
-std::string ExplainValue(const std::string& value, const google::protobuf::FieldDescriptor& field) {
-  return absl::StrCat(field.containing_type()->name(), " has no ", field.name(), " ", value, "; it may be ",
-                      ValuesOf(*field.enum_type()));
-}
-
-// protobuf says: Message type "sluice.v1.JobSpec" has no field named "nam".
-std::string Explain(const std::string& message) {
-  std::string type, field, value;
-  static const RE2* const kValue =
-      new RE2(R"re(Unknown enumeration value of "([^"]+)" for field "([^"]+)".*)re");
-  if (RE2::FullMatch(message, *kValue, &value, &field) && EnumField(field) != nullptr)
-    return ExplainValue(value, *EnumField(field));
-  static const RE2* const kQuoted = new RE2(R"re((?s)Expected integer or identifier, got: (.*))re");
-  if (RE2::FullMatch(message, *kQuoted, &value))
-    return absl::StrCat("expected the name of a value, without quotes, got: ", value);
-  static const RE2* const kUnknown = new RE2(R"re(Message type "([^"]+)" has no field named "([^"]+)")re");
-  if (!RE2::PartialMatch(message, *kUnknown, &type, &field)) return message;
-  const Descriptor* descriptor = Pool().FindMessageTypeByName(type);
-  return descriptor == nullptr ? message : NoSuchField(*descriptor, field);
-}
-
-// What protobuf says where the text is at its end: it expected something and got, or found, nothing.
-bool IsEnd(const std::string& message) {
-  return RE2::FullMatch(message, R"re((?s).*(?:got: |found ""\.))re");
-}
-
-// "3:17" of the innermost bracket that is not closed; empty where all are.
-std::string UnclosedBracket(absl::string_view text) {
-  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
-  TextMistakes ignored("");
-  google::protobuf::io::Tokenizer tokenizer(&stream, &ignored);
-  tokenizer.set_comment_style(google::protobuf::io::Tokenizer::SH_COMMENT_STYLE);
-  std::vector<std::string> open;
-  while (tokenizer.Next()) {
-    const auto& token = tokenizer.current();
-    if (token.text == "{" || token.text == "<" || token.text == "[")
-      open.push_back(absl::StrCat("\"", token.text, "\" at ", token.line + 1, ":", token.column + 1));
-    if ((token.text == "}" || token.text == ">" || token.text == "]") && !open.empty()) open.pop_back();
+// Finds the first thing in a text that its message has no room for, by its tokens: a field or the name of a
+// value that is not there, a bracket that is not closed. What it lets pass protobuf may still refuse.
+class TextCheck {
+ public:
+  explicit TextCheck(absl::string_view text)
+      : stream_(text.data(), static_cast<int>(text.size())), tokenizer_(&stream_, &ignored_) {
+    tokenizer_.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
+    tokenizer_.Next();
   }
-  return open.empty() ? "" : open.back();
-}
+  // "3:17: what is wrong"; empty: nothing was found.
+  std::string Find(const Descriptor& type) {
+    Fields(type, "", kMaxNesting);
+    return mistake_;
+  }
+
+ private:
+  using Tokenizer = google::protobuf::io::Tokenizer;
+
+  const Tokenizer::Token& now() { return tokenizer_.current(); }
+  bool Is(absl::string_view text) { return now().text == text; }
+  bool Take(absl::string_view text) { return Is(text) && tokenizer_.Next(); }
+  static std::string Place(const Tokenizer::Token& token) {
+    return absl::StrCat(token.line + 1, ":", token.column + 1);
+  }
+  bool Wrong(const Tokenizer::Token& token, absl::string_view what) {
+    mistake_ = absl::StrCat(Place(token), ": ", what);
+    return false;
+  }
+  bool EndsTooEarly() {
+    return Wrong(now(), absl::StrCat("the text ends too early", open_.empty() ? "" : ": the ", open_,
+                                     open_.empty() ? "" : " is not closed"));
+  }
+
+  // Up to `closer`, or the end. All of these: false where it is of no use to go on.
+  bool Fields(const Descriptor& type, absl::string_view closer, int levels) {
+    const std::string open = open_;
+    while (now().type != Tokenizer::TYPE_END) {
+      if (!closer.empty() && Is(closer)) return true;
+      if (now().type != Tokenizer::TYPE_IDENTIFIER) return false;
+      const Tokenizer::Token name = now();
+      const auto* field = type.FindFieldByName(name.text);
+      if (field == nullptr) return Wrong(name, NoSuchField(type, name.text));
+      tokenizer_.Next();
+      Take(":");
+      if (!(Is("[") ? List(*field, levels) : Value(*field, levels))) return false;
+      open_ = open;
+      if (!Take(",")) Take(";");
+    }
+    return closer.empty() || EndsTooEarly();
+  }
+
+  bool List(const FieldDescriptor& field, int levels) {
+    open_ = absl::StrCat("\"[\" at ", Place(now()));
+    const std::string open = open_;
+    Take("[");
+    while (!Take("]")) {
+      if (!Value(field, levels)) return false;
+      open_ = open;
+      if (!Take(",") && !Is("]")) return now().type == Tokenizer::TYPE_END && EndsTooEarly();
+    }
+    return true;
+  }
+
+  bool Value(const FieldDescriptor& field, int levels) {
+    if (now().type == Tokenizer::TYPE_END) return EndsTooEarly();
+    if (field.message_type() != nullptr) {
+      const absl::string_view closer = Is("{") ? "}" : Is("<") ? ">" : "";
+      if (closer.empty() || levels == 0) return false;
+      open_ = absl::StrCat("\"", now().text, "\" at ", Place(now()));
+      tokenizer_.Next();
+      return Fields(*field.message_type(), closer, levels - 1) && Take(closer);
+    }
+    if (field.enum_type() != nullptr) {
+      if (now().type == Tokenizer::TYPE_STRING)
+        return Wrong(now(), absl::StrCat("expected the name of a value, without quotes, got: ", now().text));
+      if (now().type == Tokenizer::TYPE_IDENTIFIER &&
+          field.enum_type()->FindValueByName(now().text) == nullptr)
+        return Wrong(now(), NoSuchValue(field, now().text));
+    }
+    Take("-");
+    const bool text = now().type == Tokenizer::TYPE_STRING;
+    do {  // strings beside each other are one
+      tokenizer_.Next();
+    } while (text && now().type == Tokenizer::TYPE_STRING);
+    return true;
+  }
+
+  google::protobuf::io::ArrayInputStream stream_;
+  TextMistakes ignored_{""};
+  Tokenizer tokenizer_;
+  std::string open_;  // the innermost bracket that is open, with its place
+  std::string mistake_;
+};
 
 // The elements of the list `text`, which is right JSON.
 std::vector<absl::string_view> ElementsOf(absl::string_view text) {
@@ -153,72 +194,133 @@ std::string PlaceInJson(absl::string_view text, absl::string_view path) {
   return place == absl::string_view::npos ? "" : PlaceOf(text, place);
 }
 
-// The message that a path leads to; null where it leads elsewhere.
-const Descriptor* TypeAt(const Descriptor& root, absl::string_view path) {
-  const Descriptor* type = &root;
-  for (absl::string_view part : absl::StrSplit(path, '.', absl::SkipEmpty())) {
-    const std::string name(part.substr(0, part.find('[')));
-    const auto* field = type->FindFieldByName(name);
-    if (field == nullptr) field = type->FindFieldByCamelcaseName(name);
-    type = field == nullptr ? nullptr : field->message_type();
-    if (type == nullptr) return nullptr;
-  }
-  return type;
+// Without the JSON parser's own name and place, which stand in front.
+absl::string_view SyntaxMistake(absl::string_view message) {
+  const size_t begin = message.find(": ");
+  return begin == absl::string_view::npos ? message : message.substr(begin + 2);
 }
 
-// Without the parser's own name and place.
-std::string SyntaxMistake(const std::string& message) {
-  std::string what;
-  static const RE2* const kWhat = new RE2(R"re((?s)\[json\.[^\]]*\] parse error at [^:]*: (.*))re");
-  return RE2::FullMatch(message, *kWhat, &what) ? what : message;
+absl::string_view Unquoted(absl::string_view text) {
+  const bool quoted = text.size() >= 2 && text.front() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// What protobuf's JSON reader says, with the path of the member: (component[1].code.language): invalid value
-// "PYTON" for type type.googleapis.com/sluice.v1.CodeScorer.Language, or (component[1].code) langage: Cannot
-// find field.
-std::string ExplainJson(absl::string_view text, const std::string& message, const Descriptor& root) {
-  static const RE2* const kPath = new RE2(R"re((?s)\(?([A-Za-z_0-9.\[\]]*)\)?(?: ([A-Za-z_0-9]+))?: (.*))re");
-  std::string path, unknown, what, value, type;
-  if (!RE2::FullMatch(message, *kPath, &path, &unknown, &what)) return absl::StrCat("1:1: ", message);
-  std::string place =
-      PlaceInJson(text, unknown.empty() ? path : absl::StrCat(path, path.empty() ? "" : ".", unknown));
-  if (place.empty()) place = "1:1";
-  static const RE2* const kEnum =
-      new RE2(R"re((?s)invalid value (.*) for type type\.googleapis\.com/(.*))re");
-  if (RE2::FullMatch(what, *kEnum, &value, &type)) {
-    if (const auto* names = Pool().FindEnumTypeByName(type))
-      return absl::StrCat(place, ": ", path, ": has no value ", value, "; it may be ", ValuesOf(*names));
-  }
-  if (what == "Cannot find field.") {
-    const Descriptor* message_type = unknown.empty() ? &root : TypeAt(root, path);
-    if (message_type != nullptr)
-      return absl::StrCat(place, ": ", NoSuchField(*message_type, unknown.empty() ? path : unknown));
-  }
-  static const RE2* const kType = new RE2(R"re((?s)invalid value (.*) for type TYPE_([A-Z]+)\d*)re");
-  if (RE2::FullMatch(what, *kType, &value, &type))
-    return absl::StrCat(place, ": ", path, ": expected ", absl::AsciiStrToLower(type), ", got: ", value);
-  static const RE2* const kTwice =
-      new RE2(R"re((?s).*oneof field '(\w+)' is already set\. Cannot set '(\w+)'.*)re");
-  if (RE2::FullMatch(what, *kTwice, &type, &value)) {
-    place = PlaceInJson(text, path.empty() ? value : absl::StrCat(path, ".", value));
-    return absl::StrCat(place.empty() ? "1:1" : place, ": \"", value, "\" is a second ", type,
-                        "; there is one already");
-  }
-  return absl::StrCat(place, ": ", path, path.empty() || unknown.empty() ? "" : ".", unknown,
-                      path.empty() && unknown.empty() ? "" : ": ", what);
+template <typename Integer>
+bool FitsInteger(absl::string_view text) {
+  Integer exact;
+  double number;  // "4.0" and "1e3" are integers too
+  return absl::SimpleAtoi(text, &exact) ||
+         (absl::SimpleAtod(text, &number) && number == std::floor(number) &&
+          number >= static_cast<double>(std::numeric_limits<Integer>::min()) &&
+          number <= static_cast<double>(std::numeric_limits<Integer>::max()));
 }
+
+// What a field holds if the JSON `value` does not fit it; else empty. Not of messages and enumerations.
+absl::string_view ExpectedBy(const FieldDescriptor& field, absl::string_view value) {
+  const absl::string_view plain = Unquoted(value);
+  const bool quoted = plain.size() != value.size();
+  double number;
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return quoted ? "" : "string";
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return value == "true" || value == "false" ? "" : "bool";
+    case FieldDescriptor::CPPTYPE_INT32:
+      return FitsInteger<int32_t>(plain) ? "" : "int";
+    case FieldDescriptor::CPPTYPE_INT64:
+      return FitsInteger<int64_t>(plain) ? "" : "int";
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return FitsInteger<uint32_t>(plain) ? "" : "uint";
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return FitsInteger<uint64_t>(plain) ? "" : "uint";
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return absl::SimpleAtod(plain, &number) ? "" : "double";
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return absl::SimpleAtod(plain, &number) ? "" : "float";
+    default:
+      return "";
+  }
+}
+
+// The same as TextCheck of a text that is right JSON.
+class JsonCheck {
+ public:
+  explicit JsonCheck(absl::string_view text) : text_(text) {}
+  std::string Find(const Descriptor& type) {
+    Fields(type, absl::StripAsciiWhitespace(text_), "", 0);
+    return mistake_;
+  }
+
+ private:
+  bool Wrong(size_t at, const std::string& path, absl::string_view what) {
+    mistake_ = absl::StrCat(PlaceOf(text_, at), ": ", path, path.empty() ? "" : ": ", what);
+    return false;
+  }
+  size_t At(absl::string_view part) const { return static_cast<size_t>(part.data() - text_.data()); }
+
+  // `at`: what is told as the object's place. False: a mistake was found.
+  bool Fields(const Descriptor& type, absl::string_view object, const std::string& path, size_t at) {
+    const auto members = object.empty() || object[0] != '{' ? std::nullopt : RawMembers(object);
+    if (!members) return Wrong(at, path, absl::StrCat("expected an object, got: ", object));
+    std::vector<const google::protobuf::OneofDescriptor*> chosen;
+    for (const RawMember& member : *members) {
+      const size_t name_at = text_.rfind('"', text_.rfind('"', At(member.value) - 1) - 1);
+      const auto* field = type.FindFieldByName(member.name);
+      if (field == nullptr) field = type.FindFieldByCamelcaseName(member.name);
+      if (field == nullptr) return Wrong(name_at, "", NoSuchField(type, member.name));
+      if (member.value == "null") continue;
+      if (const auto* one = field->real_containing_oneof()) {
+        if (std::find(chosen.begin(), chosen.end(), one) != chosen.end())
+          return Wrong(
+              name_at, "",
+              absl::StrCat("\"", field->name(), "\" is a second ", one->name(), "; there is one already"));
+        chosen.push_back(one);
+      }
+      if (!Member(*field, member.value, absl::StrCat(path, path.empty() ? "" : ".", field->name()), name_at))
+        return false;
+    }
+    return true;
+  }
+
+  bool Member(const FieldDescriptor& field, absl::string_view value, const std::string& path, size_t at) {
+    if (field.is_map()) {
+      const auto entries = value.empty() || value[0] != '{' ? std::nullopt : RawMembers(value);
+      if (!entries) return Wrong(at, path, absl::StrCat("expected an object, got: ", value));
+      return std::all_of(entries->begin(), entries->end(), [&](const RawMember& entry) {
+        return Value(*field.message_type()->FindFieldByNumber(2), entry.value, path, At(entry.value));
+      });
+    }
+    // protobuf takes a value alone for a list of one.
+    if (!field.is_repeated() || value.empty() || value[0] != '[') return Value(field, value, path, at);
+    size_t index = 0;
+    for (absl::string_view element : ElementsOf(value)) {
+      if (!element.empty() && !Value(field, element, absl::StrCat(path, "[", index++, "]"), At(element)))
+        return false;
+    }
+    return true;
+  }
+
+  bool Value(const FieldDescriptor& field, absl::string_view value, const std::string& path, size_t at) {
+    if (field.message_type() != nullptr) return Fields(*field.message_type(), value, path, at);
+    if (const auto* type = field.enum_type()) {
+      int32_t number;
+      if (absl::SimpleAtoi(value, &number) || type->FindValueByName(std::string(Unquoted(value))) != nullptr)
+        return true;
+      return Wrong(at, path, absl::StrCat("has no value ", value, "; it may be ", ValuesOf(*type)));
+    }
+    const absl::string_view expected = ExpectedBy(field, value);
+    return expected.empty() || Wrong(at, path, absl::StrCat("expected ", expected, ", got: ", value));
+  }
+
+  const absl::string_view text_;
+  std::string mistake_;
+};
 
 }  // namespace
 
 void TextMistakes::AddError(int line, int column, const std::string& message) {
   if (lines_.size() >= kMaxMistakes) return;
-  std::string what = Explain(message);
-  if (IsEnd(message)) {
-    const std::string open = UnclosedBracket(text_);
-    what = absl::StrCat("the text ends too early: ",
-                        open.empty() ? message : absl::StrCat("the ", open, " is not closed"));
-  }
-  lines_.push_back(absl::StrCat(name_, ":", line + 1, ":", column + 1, ": ", what));
+  lines_.push_back(absl::StrCat(name_, ":", line + 1, ":", column + 1, ": ", message));
 }
 
 absl::Status TextMistakes::ToStatus() const {
@@ -235,13 +337,20 @@ std::string NoSuchField(const Descriptor& message, const std::string& field) {
                                       : absl::StrCat("did you mean \"", nearest, "\"?"));
 }
 
+std::string NoSuchValue(const FieldDescriptor& field, const std::string& value) {
+  return absl::StrCat(field.containing_type()->name(), " has no ", field.name(), " ", value, "; it may be ",
+                      ValuesOf(*field.enum_type()));
+}
+
 absl::Status ParseMessageText(absl::string_view text, const std::string& name, Message& out) {
   absl::ConsumePrefix(&text, kByteOrderMark);
-  TextMistakes mistakes(name, text);
+  TextMistakes mistakes(name);
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&mistakes);
   parser.SetRecursionLimit(kMaxNesting);
-  return parser.ParseFromString(std::string(text), &out) ? absl::OkStatus() : mistakes.ToStatus();
+  if (parser.ParseFromString(std::string(text), &out)) return absl::OkStatus();
+  const std::string found = TextCheck(text).Find(*out.GetDescriptor());
+  return found.empty() ? mistakes.ToStatus() : absl::InvalidArgumentError(absl::StrCat(name, ":", found));
 }
 
 absl::Status ParseMessageJson(absl::string_view text, const std::string& name, Message& out) {
@@ -254,9 +363,12 @@ absl::Status ParseMessageJson(absl::string_view text, const std::string& name, M
   }
   const auto status = google::protobuf::util::JsonStringToMessage(std::string(text), &out);
   if (status.ok()) return absl::OkStatus();
-  const std::string message(status.message().data(), status.message().size());
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ":", ExplainJson(text, message, *out.GetDescriptor())));
+  const std::string found = JsonCheck(text).Find(*out.GetDescriptor());
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, ":",
+      found.empty()
+          ? absl::StrCat("1:1: ", absl::string_view(status.message().data(), status.message().size()))
+          : found));
 }
 
 std::string PlaceOf(absl::string_view text, size_t offset) {

@@ -15,16 +15,13 @@ namespace sluice::cli {
 // Collects what protobuf's text parser finds wrong: "job.textproto:3:5: ...". At most 8 mistakes are kept.
 class TextMistakes final : public google::protobuf::io::ErrorCollector {
  public:
-  // `text` is what is parsed; without it mistakes at its end say less.
-  explicit TextMistakes(std::string name, absl::string_view text = "")
-      : name_(std::move(name)), text_(text) {}
+  explicit TextMistakes(std::string name) : name_(std::move(name)) {}
   void AddError(int line, int column, const std::string& message) override;
   void AddWarning(int line, int column, const std::string& message) override {}
   absl::Status ToStatus() const;
 
  private:
   std::string name_;
-  absl::string_view text_;
   std::vector<std::string> lines_;
 };
 
@@ -36,6 +33,8 @@ absl::Status ParseMessageJson(absl::string_view text, const std::string& name,
 
 // "SamplingSpec has no field "nam"; did you mean "name"?", or the fields that there are.
 std::string NoSuchField(const google::protobuf::Descriptor& message, const std::string& field);
+// "MathScorer has no mode PARE; it may be COMPLETION, PAIR". `field` is of an enumeration.
+std::string NoSuchValue(const google::protobuf::FieldDescriptor& field, const std::string& value);
 
 // "3:17" of a byte of a text.
 std::string PlaceOf(absl::string_view text, size_t offset);

@@ -66,9 +66,9 @@ TEST(SpecFileTest, ComponentsARewardAndAJobSayTheSame) {
 }
 
 TEST(SpecFileTest, MistakesHavePlaceAndField) {
-  EXPECT_THAT(Mistake("math {\n  mod: PAIR }"), StartsWith("s:2:6: MathScorer has no field \"mod\""));
+  EXPECT_THAT(Mistake("math {\n  mod: PAIR }"), StartsWith("s:2:3: MathScorer has no field \"mod\""));
   EXPECT_THAT(Mistake("math { mode: PARE }"),
-              StartsWith("s:1:19: MathScorer has no mode PARE; it may be COMPLETION, PAIR"));
+              StartsWith("s:1:14: MathScorer has no mode PARE; it may be COMPLETION, PAIR"));
   EXPECT_THAT(Mistake("math {} regex { pattern: \"x\" }"), StartsWith("s:1:15: "));
   EXPECT_THAT(Mistake("maths {}"),
               StartsWith("s:1:1: \"maths\" is no part of a reward; did you mean \"math\"?"));
