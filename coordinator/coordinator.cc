@@ -147,6 +147,7 @@ absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec) {
   SLUICE_RETURN_IF_ERROR(CheckPatterns(spec.reward));
   SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
   SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
+  SLUICE_RETURN_IF_ERROR(CheckGroupSize(spec, prompts, encoder->expert_bytes_per_token()));
   CheckedJob out;
   out.spec = spec;
   out.plan = encoder->Describe();
@@ -190,7 +191,9 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   }
   SLUICE_RETURN_IF_ERROR(Validate(spec));
   SLUICE_RETURN_IF_ERROR(CheckPatterns(spec.reward));
-  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, options_.encoder));
+  SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
+  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
+  SLUICE_RETURN_IF_ERROR(CheckGroupSize(spec, prompts, encoder->expert_bytes_per_token()));
   JobRow row;
   row.view.job = NewJobId(spec.name);
   row.view.spec = spec;

@@ -33,6 +33,10 @@ class ModelPromptEncoder final : public PromptEncoder {
   int32_t eos_token() const override {
     return config_.eos_token_ids.empty() ? -1 : config_.eos_token_ids.front();
   }
+  int64_t expert_bytes_per_token() const override {
+    const auto layers = std::count(config_.moe_layer.begin(), config_.moe_layer.end(), true);
+    return static_cast<int64_t>(sizeof(uint16_t)) * layers * config_.moe.experts_per_token;
+  }
   std::vector<std::string> Describe() const override {
     double parameters = 0, experts = 0;
     for (const TensorShape& tensor : TensorTable(config_)) {

@@ -28,6 +28,8 @@ class PromptEncoder {
   virtual absl::StatusOr<std::string> RenderChat(const std::vector<PromptMessage>& messages) const = 0;
   virtual int64_t max_positions() const = 0;
   virtual int32_t eos_token() const = 0;  // -1: none
+  // Of one token's recorded experts in memory and on disk; 0: the model has none.
+  virtual int64_t expert_bytes_per_token() const { return 0; }
   // Lines about the model for the plan of a job.
   virtual std::vector<std::string> Describe() const { return {}; }
 };

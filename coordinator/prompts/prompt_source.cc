@@ -253,6 +253,32 @@ absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoderFa
   return LoadPrompts(spec, *encoder);
 }
 
+absl::Status CheckGroupSize(const JobSpec& spec, const PromptSet& prompts, int64_t expert_bytes_per_token) {
+  constexpr int64_t kMaxGroupBytes = int64_t{1} << 30;    // a record of the store
+  constexpr int64_t kMaxExpertBytes = int64_t{32} << 20;  // types.proto
+  // Token and two log-probabilities, text, alternatives with a log-probability each.
+  const SamplingParams& params = spec.sampling.params;
+  const int64_t token_bytes = 12 + 6 + 8 * int64_t{params.top_logprobs};
+  const int64_t new_tokens = params.max_new_tokens;
+  int64_t longest = 0;
+  for (const Prompt& prompt : prompts.training)
+    longest = std::max(longest, static_cast<int64_t>(prompt.tokens.size()));
+  const int64_t experts = params.record_experts ? (longest + new_tokens) * expert_bytes_per_token : 0;
+  if (experts > kMaxExpertBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.record_experts: of a prompt of ", longest, " tokens and a completion of ",
+                     new_tokens, " they are ", experts, " bytes, at most ", kMaxExpertBytes,
+                     " are carried; lower sampling.max_new_tokens or leave them out"));
+  }
+  const int64_t group = spec.sampling.group_size * (new_tokens * token_bytes + experts);
+  if (group <= kMaxGroupBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("sampling.group_size: a group of ", spec.sampling.group_size,
+                                                 " completions of ", new_tokens, " tokens may have ", group,
+                                                 " bytes, at most ", kMaxGroupBytes,
+                                                 " are kept; lower it or sampling.max_new_tokens, or leave "
+                                                 "sampling.record_experts or top_logprobs out"));
+}
+
 size_t ShuffledOrder::At(uint64_t ordinal) {
   constexpr size_t kPassesKept = 4;
   const uint64_t pass = ordinal / rows_;

@@ -145,6 +145,27 @@ TEST(ShuffledOrder, IsAnotherPermutationInEachPass) {
   for (uint64_t i = 0; i < 50; ++i) EXPECT_EQ(again.At(i), first[i]);
 }
 
+TEST(CheckGroupSizeTest, ForeseesAGroupThatNothingCouldKeep) {
+  constexpr int64_t kExpertBytes = 2 * 48 * 8;
+  JobSpec spec;
+  spec.sampling.group_size = 64;
+  spec.sampling.params.max_new_tokens = 16384;
+  spec.sampling.params.record_experts = true;
+  PromptSet prompts;
+  prompts.training.resize(1);
+  prompts.training[0].tokens.resize(2048);
+  EXPECT_TRUE(CheckGroupSize(spec, prompts, kExpertBytes).ok());
+  prompts.training[0].tokens.resize(8192);
+  EXPECT_THAT(
+      std::string(CheckGroupSize(spec, prompts, kExpertBytes).message()),
+      testing::StartsWith("sampling.group_size: a group of 64 completions of 16384 tokens may have "));
+  prompts.training[0].tokens.resize(30000);
+  EXPECT_THAT(std::string(CheckGroupSize(spec, prompts, kExpertBytes).message()),
+              testing::StartsWith("sampling.record_experts: of a prompt of 30000 tokens"));
+  spec.sampling.params.record_experts = false;
+  EXPECT_TRUE(CheckGroupSize(spec, prompts, kExpertBytes).ok());
+}
+
 TEST(CheckSamplingTest, NamesTheFieldThatTheModelCannotServe) {
   ModelConfig dense;
   dense.vocab = 264;
