@@ -67,6 +67,7 @@ absl::Status Run(const ServerOptions& options, const RoleMain& main) {
     SLUICE_RETURN_IF_ERROR(Annotate(MakeDirectories(options.state_dir), "--state"));
   }
   StopControl stop(absl::Seconds(options.stop_seconds));  // ends after the role: its end is part of the stop
+  if (!options.address_file.empty()) stop.ReportExtensionsTo(options.address_file + ".stop");
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<Host> host, Host::Create(main.role, options));
   SLUICE_ASSIGN_OR_RETURN(const std::unique_ptr<HostedRole> role, main.build(*host));
   auto member = Serve(*host, *role, main);

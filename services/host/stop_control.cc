@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 
 namespace sluice {
@@ -68,6 +70,30 @@ void StopControl::Begin() {
   Wake();
 }
 
+void StopControl::ReportExtensionsTo(std::string path) {
+  absl::MutexLock lock(&mu_);
+  report_path_ = std::move(path);
+}
+
+void StopControl::Extend(absl::Duration by) {
+  std::string path, report;
+  {
+    absl::MutexLock lock(&mu_);
+    if (deadline_ == absl::InfiniteFuture()) return;
+    deadline_ += by;
+    extended_ += by;
+    LogInfo("stop_extended", {{"seconds", absl::ToDoubleSeconds(by)}, {"waiting_for", waiting_for_}});
+    path = report_path_;
+    // The text is ours and has no quotes.
+    report = absl::StrCat("{\"pid\":", getpid(), ",\"until\":", absl::ToUnixSeconds(deadline_) + 1,
+                          ",\"waiting_for\":\"", waiting_for_, "\"}\n");
+  }
+  Wake();
+  if (path.empty()) return;
+  const absl::Status written = WriteFileAtomically(path, report);
+  if (!written.ok()) LogWarning("stop_not_reported", {{"error", written.ToString()}});
+}
+
 absl::Time StopControl::deadline() const {
   absl::MutexLock lock(&mu_);
   return deadline_;
@@ -97,7 +123,8 @@ void StopControl::Requested(const char* signal) {
 void StopControl::TimedOut() {
   absl::MutexLock lock(&mu_);
   if (over_) return;
-  LogError("stop_timed_out", {{"seconds", absl::ToDoubleSeconds(limit_)}, {"waiting_for", waiting_for_}});
+  LogError("stop_timed_out",
+           {{"seconds", absl::ToDoubleSeconds(limit_ + extended_)}, {"waiting_for", waiting_for_}});
   _exit(kTimedOut);
 }
 

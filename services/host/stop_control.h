@@ -31,6 +31,11 @@ class StopControl {
   void OnRequest(std::function<void()> on_request);
   // The stop's time runs from the first signal, or from here.
   void Begin();
+  // Of a stop under way that needs longer for a reason, in proportion to it: the limit is so much later, and
+  // `report_path` (when there is one) says so to whoever would kill the process: {"pid", "until" (unix
+  // seconds), "waiting_for"}. Nothing before the stop.
+  void Extend(absl::Duration by);
+  void ReportExtensionsTo(std::string path);  // before the stop
   // When the process ends whatever it does; InfiniteFuture before the stop.
   absl::Time deadline() const;
   // For the log, until the next call.
@@ -50,6 +55,8 @@ class StopControl {
   bool over_ ABSL_GUARDED_BY(mu_) = false;
   bool requested_ ABSL_GUARDED_BY(mu_) = false;
   absl::Time deadline_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
+  absl::Duration extended_ ABSL_GUARDED_BY(mu_);
+  std::string report_path_ ABSL_GUARDED_BY(mu_);
   std::string waiting_for_ ABSL_GUARDED_BY(mu_) = "the process to start";
   std::function<void()> on_request_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;

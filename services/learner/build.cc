@@ -36,7 +36,7 @@ class RankRole : public HostedRole {
   RankRole(const LearnerFlags& flags, Host& host, std::atomic<bool>* gang_failed)
       : flags_(flags), host_(host), gang_failed_(gang_failed) {}
   void OnStopping(StopControl& stop) override {
-    if (rank_ != nullptr) rank_->Stop(stop);
+    if (rank_ != nullptr && !rank_->Stop(stop).ok()) *gang_failed_ = true;  // the log has said why
   }
 
  protected:

@@ -15,6 +15,7 @@ namespace {
 
 constexpr absl::Duration kHealthInterval = absl::Milliseconds(200);
 constexpr absl::Duration kExitReserve = absl::Milliseconds(500);  // of a stop, for what comes after
+constexpr absl::Duration kLongestExtension = absl::Hours(1);      // of a stop, for the step under way
 
 // "127.0.0.1:5000" -> "127.0.0.1", "[::1]:5000" -> "::1".
 std::string HostOf(const std::string& address) {
@@ -36,36 +37,56 @@ LearnerRank::~LearnerRank() {
   thread_.join();
 }
 
-void LearnerRank::Stop(StopControl& stop) {
+absl::Status LearnerRank::Stop(StopControl& stop) {
   absl::Status lost;
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
     lost = lost_;
   }
-  if (lost.ok() && options_.rank == 0) CheckpointUnsaved(stop);
+  absl::Status saved;
+  if (lost.ok() && options_.rank == 0) saved = CheckpointUnsaved(stop);
   if (lost.ok() && options_.rank != 0) LeaveGang(stop);
   stop.WaitingFor(options_.rank == 0 ? "the other ranks" : "rank 0 to end the gang");
   const absl::Time until = lost.ok() ? stop.deadline() - kExitReserve : absl::Now();
   absl::MutexLock lock(&mu_);
-  if (mu_.AwaitWithDeadline(absl::Condition(&ended_), until)) return;
+  if (mu_.AwaitWithDeadline(absl::Condition(&ended_), until)) return saved;
   // Only a rank that waits for others gets here. It has nothing to make durable.
   LogWarning("rank_left_behind",
              {{"rank", options_.rank}, {"waiting_for", ready_ ? "rank 0" : "the other ranks"}});
-  std::_Exit(lost.ok() ? 0 : 1);
+  std::_Exit(lost.ok() && saved.ok() ? 0 : 1);
 }
 
-void LearnerRank::CheckpointUnsaved(StopControl& stop) {
+absl::Status LearnerRank::AwaitStep(StopControl& stop) {
+  absl::Duration left;
+  {
+    absl::MutexLock lock(&mu_);
+    if (steps_ == 0) return absl::OkStatus();
+    // Twice what the last one took, or what this one has taken so far when it is the first or a long one.
+    const absl::Duration elapsed = absl::Now() - step_began_;
+    left = std::min(2 * std::max(last_step_, elapsed) - elapsed, kLongestExtension);
+  }
+  stop.WaitingFor("the step under way");
+  stop.Extend(left);
+  absl::MutexLock lock(&mu_);
+  const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) { return steps_ == 0; };
+  if (mu_.AwaitWithDeadline(absl::Condition(&ended), stop.deadline() - kExitReserve)) return absl::OkStatus();
+  return absl::DeadlineExceededError("the step under way did not end in time");
+}
+
+absl::Status LearnerRank::CheckpointUnsaved(StopControl& stop) {
+  SLUICE_RETURN_IF_ERROR(AwaitStep(stop));
   JobId job;
   {
     absl::MutexLock lock(&mu_);
-    if (!ready_) return;
+    if (!ready_) return absl::OkStatus();
     job = unsaved_job_;
   }
-  if (job.empty()) return;
-  stop.WaitingFor(absl::StrCat("a checkpoint of job ", job, ", which a step under way is before"));
+  if (job.empty()) return absl::OkStatus();
+  stop.WaitingFor(absl::StrCat("a checkpoint of job ", job));
   const auto made = local_->Checkpoint(job);
   LogInfo("last_checkpoint", {{"job", job}, {"status", made.status().ToString()}});
+  return made.status();
 }
 
 void LearnerRank::LeaveGang(StopControl& stop) {
@@ -191,8 +212,14 @@ absl::Status LearnerRank::AddGroup(const JobId& job, PolicyVersion version, cons
 absl::StatusOr<StepResult> LearnerRank::Step(const JobId& job, PolicyVersion version,
                                              absl::Span<const Draw> draws) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
+  {
+    absl::MutexLock lock(&mu_);
+    if (steps_++ == 0) step_began_ = absl::Now();
+  }
   auto result = local->Step(job, version, draws);
-  if (result.ok()) NoteSaved(job, result->checkpointed);
+  absl::MutexLock lock(&mu_);
+  if (--steps_ == 0) last_step_ = absl::Now() - step_began_;
+  if (result.ok()) unsaved_job_ = result->checkpointed ? "" : job;
   return result;
 }
 

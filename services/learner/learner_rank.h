@@ -42,10 +42,11 @@ class LearnerRank final : public Trainer {
   LearnerRank(LearnerRankOptions options, prometheus::Registry& registry);
   ~LearnerRank() override;
 
-  // Ends the rank's work in order: rank 0 makes a checkpoint of what it trained since the last one, the
-  // others ask rank 0 to let them go. What cannot be interrupted (a rank that waits for one that is lost) is
-  // left behind: the process then ends here.
-  void Stop(StopControl& stop);
+  // Ends the rank's work in order: rank 0 lets the step under way end, for which the stop is given time in
+  // proportion to it, and makes a checkpoint of what it trained since the last one; the others ask rank 0 to
+  // let them go. What cannot be interrupted (a rank that waits for one that is lost) is left behind: the
+  // process then ends here. Not OK: the checkpoint that was due was not made.
+  absl::Status Stop(StopControl& stop);
 
   absl::StatusOr<TrainerState> Open(const JobId& job, const JobSpec& spec) override;
   absl::StatusOr<StepMetrics> Supervise(const JobId& job, int64_t step,
@@ -67,7 +68,9 @@ class LearnerRank final : public Trainer {
   absl::Status WatchHealth();
   void WatchPulse();
   void End(const absl::Status& status);
-  void CheckpointUnsaved(StopControl& stop);
+  absl::Status CheckpointUnsaved(StopControl& stop);
+  // Lets the call of the trainer that is under way end.
+  absl::Status AwaitStep(StopControl& stop);
   void LeaveGang(StopControl& stop);
   void NoteSaved(const JobId& job, bool saved);
   absl::StatusOr<LocalTrainer*> trainer() const;
@@ -79,11 +82,14 @@ class LearnerRank final : public Trainer {
   mutable absl::Mutex mu_;
   bool ready_ ABSL_GUARDED_BY(mu_) = false;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;  // the gang's thread
-  bool told_ ABSL_GUARDED_BY(mu_) = false;   // on_end
-  absl::Status lost_ ABSL_GUARDED_BY(mu_);   // a rank that was not heard of
-  JobId unsaved_job_ ABSL_GUARDED_BY(mu_);   // trained since its last checkpoint; empty: none
-  std::unique_ptr<GangPulse> pulse_;         // set by the gang's thread, before ready_
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;        // the gang's thread
+  bool told_ ABSL_GUARDED_BY(mu_) = false;         // on_end
+  int steps_ ABSL_GUARDED_BY(mu_) = 0;             // under way; a call that was repeated may be a second one
+  absl::Time step_began_ ABSL_GUARDED_BY(mu_);     // the first of those under way
+  absl::Duration last_step_ ABSL_GUARDED_BY(mu_);  // how long it took
+  absl::Status lost_ ABSL_GUARDED_BY(mu_);         // a rank that was not heard of
+  JobId unsaved_job_ ABSL_GUARDED_BY(mu_);         // trained since its last checkpoint; empty: none
+  std::unique_ptr<GangPulse> pulse_;               // set by the gang's thread, before ready_
   std::thread thread_;
 };
 
