@@ -115,13 +115,17 @@ int Samples(const SamplesOptions& o) {
   request.set_limit(o.limit);
   request.set_step(o.step);
   request.set_evaluation(o.evaluation);
-  return Report((*client)->ListSamples(request, [&](const v1::ListSamplesResponse& sample) {
+  SampleLengths lengths;
+  const absl::Status listed = (*client)->ListSamples(request, [&](const v1::ListSamplesResponse& sample) {
+    lengths.Add(sample);
     std::cout << (o.jsonl
                       ? SampleJson(sample).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
                             "\n"
                       : SampleText(sample));
     return true;
-  }));
+  });
+  if (!o.jsonl) std::cout << lengths.Text();
+  return Report(listed);
 }
 
 void AddJobOptions(CLI::App& command, ShowOptions& o) {
