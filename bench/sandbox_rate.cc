@@ -212,6 +212,7 @@ int Main(const Options& options) {
                                            {"test", kCheck},
                                            {"entry_point", "has_close_elements"}},
                        stdio_tests = {{{"stdin", ""}, {"expected_stdout", ""}}},
+                       many_tests = nlohmann::json(8, stdio_tests.front()),
                        sum_tests = {{{"stdin", "1 2\n"}, {"expected_stdout", "3\n"}}};
   char folder[] = "/tmp/sandbox_rate_XXXXXX";
   if (mkdtemp(folder) == nullptr) return 1;
@@ -220,6 +221,7 @@ int Main(const Options& options) {
   auto plain = [&](int w) { return forks[static_cast<size_t>(w)]->Run(program); };
   auto boxed = [&](int) { return RunInBox(**sandbox, program); };
   auto scored_stdio = [&](int) { return stdio.Run(program, stdio_tests); };
+  auto scored_many = [&](int) { return stdio.Run(program, many_tests); };
   auto scored_human_eval = [&](int) { return human_eval.Run(kBody, human_eval_tests); };
   auto compiled = [&](int) { return cpp.Run(CppProgram(number++), sum_tests); };
   auto compiled_plain = [&](int) { return CompilePlain(folder, number++); };
@@ -231,6 +233,7 @@ int Main(const Options& options) {
     modes.push_back({"fork of the warm interpreter, no sandbox", workers, options.count, plain, {}});
     modes.push_back({"sandbox: a box, one run", workers, options.count, boxed, {}});
     modes.push_back({"scorer, STDIO: one process a test", workers, options.count, scored_stdio, {}});
+    modes.push_back({"scorer, STDIO: eight tests", workers, options.count / 8, scored_many, {}});
     modes.push_back(
         {"scorer, HUMANEVAL: two processes a test", workers, options.count, scored_human_eval, {}});
   }
