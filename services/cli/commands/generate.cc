@@ -10,10 +10,10 @@
 #include "core/spec/config/model_config.h"
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
-#include "services/cli/reward/row_output.h"
 #include "services/cli/rows/generate_row.h"
 #include "services/cli/rows/interruption.h"
 #include "services/cli/rows/private_worker.h"
+#include "services/cli/rows/row_output.h"
 #include "services/cli/rows/rows_report.h"
 #include "services/remote/remote_rollout_worker.h"
 

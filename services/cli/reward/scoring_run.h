@@ -5,9 +5,9 @@
 #include "core/base/cancellation.h"
 #include "core/rl/job_spec.h"
 #include "services/cli/reward/reward_summary.h"
-#include "services/cli/reward/row_output.h"
 #include "services/cli/reward/row_scorer.h"
 #include "services/cli/reward/row_source.h"
+#include "services/cli/rows/row_output.h"
 
 namespace sluice::cli {
 

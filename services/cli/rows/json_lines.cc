@@ -17,7 +17,7 @@
 #include "core/base/file.h"
 #include "core/base/status.h"
 #include "core/spec/text/json_rows.h"
-#include "services/cli/reward/row_output.h"
+#include "services/cli/rows/row_output.h"
 
 namespace sluice::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "services/cli/reward/row_output.h"
+#include "services/cli/rows/row_output.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
