@@ -48,6 +48,13 @@ Expression Scaled(const Expression& e, const mpq_class& factor) {
 }
 
 Expression InRadians(const Expression& degrees) {
+  const bool members =
+      degrees.kind == Kind::kList || degrees.kind == Kind::kSet || degrees.kind == Kind::kTuple;
+  if (members) {
+    Expression out = degrees;
+    for (Expression& arg : out.args) arg = InRadians(arg);
+    return out;
+  }
   return NodeOf(Kind::kProduct, Scaled(degrees, mpq_class(1, 180)), SymbolOf("pi"));
 }
 
@@ -114,6 +121,8 @@ class ReadingComparer {
   ReadingComparer(const EquivalenceOptions& options, Work& work) : options_(options), work_(work) {}
 
   ValueDecision Of(const Reading& g, const Reading& p) {
+    parameter_g_ = g.parameter;
+    parameter_p_ = p.parameter;
     if (Solves(g, p)) return {Answer::kEqual, "solutions"};
     if (p.hedged && !g.hedged && (!IsCollection(g.value) || AreLetters(g.value))) return Different("hedged");
     bool relations = g.value.kind == Kind::kRelation && p.value.kind == Kind::kRelation;
@@ -175,7 +184,15 @@ class ReadingComparer {
     for (const Expression& renamed : RenamedLike(g, p)) {
       work_.Forgive();
       decision = CompareStatements(g, renamed, options_, work_);
-      if (decision.answer == Answer::kEqual) break;
+      if (decision.answer == Answer::kEqual) return decision;
+    }
+    const std::optional<Family> a = FamilyOf(g, parameter_g_),
+                                b = a ? FamilyOf(p, parameter_p_) : std::nullopt;
+    if (!b) return decision;
+    for (const Expression& recounted : Recounted(*a, *b)) {
+      work_.Forgive();
+      ValueDecision same = CompareStatements(a->value, recounted, options_, work_);
+      if (same.answer == Answer::kEqual) return same;
     }
     return decision;
   }
@@ -220,7 +237,15 @@ class ReadingComparer {
     const mpq_class hundredth(1, 100);
     Expression a = g.percent ? Scaled(g.value, hundredth) : g.value;
     Expression b = p.percent ? Scaled(p.value, hundredth) : p.value;
-    return Either(Values(a, b), g.value, p.value);
+    ValueDecision decision = Values(a, b);
+    return g.percent || MayBePercentage(g) ? Either(std::move(decision), g.value, p.value) : decision;
+  }
+
+  // Without its sign: "35", "12.5", "33 1/3", but no fraction of a few.
+  static bool MayBePercentage(const Reading& g) {
+    constexpr int kFew = 10;
+    if (!IsNumber(g.value) || g.value.number->get_den() == 1) return true;
+    return abs(*g.value.number) >= (g.decimal ? 1 : kFew);
   }
 
   // A unit may be left out; an angle without one may be in radians.
@@ -242,6 +267,7 @@ class ReadingComparer {
 
   const EquivalenceOptions& options_;
   Work& work_;
+  std::string parameter_g_, parameter_p_;
 };
 
 // Of "[1, 2]" and "(1, 2)" the second readings, a vector and a point, do not make them equal.
@@ -272,6 +298,23 @@ bool IsOneMemberOfSeveral(const Reading& r, const Reading& first) {
          first.value.args.size() > 1;
 }
 
+// "z = 3, x = 1, y = 2" beside a point: the values in the order of their letters.
+void SortByNames(Reading& r) {
+  std::vector<std::string> names = absl::StrSplit(r.name, ", ");
+  std::vector<std::pair<std::string, Expression>> named;
+  if (names.size() != r.value.args.size()) return;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].size() != 1) return;
+    named.emplace_back(names[i], r.value.args[i]);
+  }
+  std::stable_sort(named.begin(), named.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 1; i < named.size(); ++i) {
+    if (named[i].first[0] != named[i - 1].first[0] + 1) return;  // "b" and "m" have no order of their own
+  }
+  for (size_t i = 0; i < named.size(); ++i) r.value.args[i] = std::move(named[i].second);
+}
+
 bool HasStatements(const Expression& e) {
   return e.kind == Kind::kList && std::any_of(e.args.begin(), e.args.end(), [](const Expression& arg) {
            return arg.kind == Kind::kRelation;
@@ -281,6 +324,8 @@ bool HasStatements(const Expression& e) {
 ValueDecision ComparePairOfReadings(const Reading& g, const Reading& p, const EquivalenceOptions& options,
                                     Work& work) {
   ReadingComparer comparer(options, work);
+  // "y = 1, x = 2" is a point by its names, in another reading.
+  if (g.value.kind == Kind::kTuple && HasStatements(p.value)) return Different("name");
   if (!HasSeveralNames(g) && !HasSeveralNames(p)) return comparer.Of(g, p);
   if (HasSeveralNames(g) && HasSeveralNames(p) && g.name != p.name) return Different("name");
   bool statements = g.name.empty() ? HasStatements(g.value) : p.name.empty() && HasStatements(p.value);
@@ -289,6 +334,7 @@ ValueDecision ComparePairOfReadings(const Reading& g, const Reading& p, const Eq
   Reading a = g, b = p;
   if (HasSeveralNames(g)) a.value.kind = Kind::kTuple;
   if (HasSeveralNames(p)) b.value.kind = Kind::kTuple;
+  if (g.name.empty() && g.value.kind == Kind::kTuple) SortByNames(b);
   return comparer.Of(a, b);
 }
 

@@ -51,9 +51,12 @@ TEST(EquivalenceTest, SolutionIsNotAnsweredByTheQuestion) {
           {"5", "2x+1=11", false},
           {"x>3", "2x+1>7", false},
           {"x>3", "(3,\\infty)", true},
-          {"(3,\\infty)", "x>3", false},
+          {"(3,\\infty)", "x>3", true},
           {"(3,\\infty)", "x\\in(3,\\infty)", true},
-          {"(-\\infty,1)\\cup(1,\\infty)", "x\\ne 1", false},
+          {"(-\\infty,1)\\cup(1,\\infty)", "x\\ne 1", true},
+          {"(2,5)", "5>x>2", true},
+          {"[2,5)", "2\\le x\\le 5", false},
+          {"[1,3]", "x^2-4x+3\\le 0", false},
           {"x\\ne 1", "(-\\infty,1)\\cup(1,\\infty)", true}});
 }
 
@@ -68,6 +71,43 @@ TEST(EquivalenceTest, InequalitiesTurnAndScale) {
           {"a<b", "a-b>0", false},
           {"x<1\\text{ or }x>5", "(-\\infty,1)\\cup(5,\\infty)", true},
           {"x<1\\text{ or }x>5", "1<x<5", false}});
+}
+
+TEST(EquivalenceTest, FamiliesAreCountedFromAnywhere) {
+  Expect({{"x=\\frac{\\pi}{4}+k\\pi, k\\in\\mathbb{Z}", "x=-\\frac{3\\pi}{4}+n\\pi", true},
+          {"x=\\frac{\\pi}{4}+k\\pi, k\\in\\mathbb{Z}",
+           "\\left\\{\\frac{\\pi}{4}-\\pi n:n\\in\\mathbb{Z}\\right\\}", true},
+          {"x=\\frac{\\pi}{4}+k\\pi, k\\in\\mathbb{Z}", "x=\\frac{\\pi}{4}+2n\\pi, n\\in\\mathbb{Z}", false},
+          {"3k+1, k\\in\\mathbb{Z}", "x=1+3t\\text{ for any integer }t", true},
+          {"3k+1, k\\in\\mathbb{Z}", "x\\equiv -2\\pmod{3}", true},
+          {"3k+1, k\\in\\mathbb{Z}", "x\\equiv 1\\pmod{6}", false},
+          {"x\\equiv 3\\pmod 7", "x=7k+3\\text{ for integer }k", true},
+          {"3k+1", "3k+4", false}});
+}
+
+TEST(EquivalenceTest, OneAnswerInOtherNotation) {
+  Expect({{"(\\pm 3,\\mp 2)", "(3,-2),(-3,2)", true},
+          {"(\\pm 3,\\mp 2)", "(\\pm 3,\\pm 2)", false},
+          {"\\frac17", "0.\\dot{1}4285\\dot{7}", true},
+          {"\\frac{32}{99}", "0.\\dot3\\dot2", true},
+          {"\\frac13", "\\frac{9}{27}=\\frac13", true},
+          {"5", "5=5", false},
+          {"25\\%", "\\frac{10}{40}=0.25=25\\%", true},
+          {"\\frac23", "\\frac23\\%", false},
+          {"7:32", "S_1:S_2=7:32", true},
+          {"(1,2)", "\\begin{cases} y=2 \\\\ x=1 \\end{cases}", true},
+          {"(3,5)", "m=5, b=3", false},
+          {"n2^{n-1}", "\\frac{n 2^n}{2}", true},
+          {"15\\text{ sec}", "15 seconds", true},
+          {"2\\text{ hours }40\\text{ minutes}", "2 h 40 min", true},
+          {"\\{1,2,3,4\\}", "\\{1,2,\\ldots,4\\}", true},
+          {"\\{1,2,3\\}", "\\{x\\in\\mathbb{Z}:1\\le x<4\\}", true},
+          {"\\{1,2,3\\}", "\\{x\\in\\mathbb{Z}:1\\le x\\le 4\\}", false},
+          {"\\overline{AB}", "\\overline{BA}", true},
+          {"\\text{Dana}>\\text{Ben}", "Dana > Ben", true},
+          {"\\text{Dana}>\\text{Ben}", "Ben > Dana", false},
+          {"17\\text{th}", "17th", true},
+          {"-\\infty", "negative infinity", true}});
 }
 
 TEST(EquivalenceTest, HedgedAnswersAreWrong) {

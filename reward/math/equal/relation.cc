@@ -229,7 +229,8 @@ ValueDecision CompareAsRealSets(const Expression& gold, const Expression& predic
   std::optional<RealSet> a = RealSetOf(gold, options, work),
                          b = a ? RealSetOf(prediction, options, work) : std::nullopt;
   if (!b) return {};
-  if (relations && x != y) return {Answer::kDifferent, "variable"};
+  const bool bound = gold.kind == Kind::kSet && prediction.kind == Kind::kSet;  // "{x : x > 3}"
+  if (relations && !bound && x != y) return {Answer::kDifferent, "variable"};
   if (!IsSolved(prediction)) return {Answer::kDifferent, "unsolved"};
   std::optional<bool> equal = a->Equals(*b, options, work);
   if (!equal) return {};
@@ -260,7 +261,8 @@ bool IsContradiction(const Expression& e, const EquivalenceOptions& options, Wor
   if (!IsEquation(e)) return false;
   const Expression* closed = nullptr;
   for (const Expression& arg : e.args) {
-    if (!IsClosedConstant(arg)) continue;
+    const bool unknown = arg.kind == Kind::kFunction && arg.name.size() == 1;  // "f(2)"
+    if (!IsClosedConstant(arg) || unknown) continue;
     if (closed != nullptr && CompareValues(*closed, arg, options, work).answer == Answer::kDifferent)
       return true;
     closed = &arg;
@@ -268,12 +270,17 @@ bool IsContradiction(const Expression& e, const EquivalenceOptions& options, Wor
   return false;
 }
 
+// "1 + 2 + ... + n", which nobody evaluates.
+static bool HasDots(const Expression& e) {
+  return IsSymbol(e, "...") || std::any_of(e.args.begin(), e.args.end(), HasDots);
+}
+
 const Expression* EndOfChain(const Expression& e, const EquivalenceOptions& options, Work& work) {
   if (!IsEquation(e) || IsContradiction(e, options, work)) return nullptr;
   const Expression& last = e.args.back();
   for (const Expression& arg : e.args) {
     bool name = IsPlainSymbol(arg) || (arg.kind == Kind::kFunction && arg.name != "abs");
-    if (&arg == &last || (name && !IsClosedConstant(arg))) continue;
+    if (&arg == &last || (name && !IsClosedConstant(arg)) || HasDots(arg)) continue;
     if (CompareValues(arg, last, options, work).answer != Answer::kEqual) return nullptr;
   }
   return &last;

@@ -19,11 +19,15 @@ int Count(const Expression& e, string_view symbol) {
   return count;
 }
 
-Expression Renamed(const Expression& e, string_view from, string_view to) {
-  if (IsSymbol(e, from)) return SymbolOf(to);
+Expression Replaced(const Expression& e, string_view from, const Expression& to) {
+  if (IsSymbol(e, from)) return to;
   Expression out = e;
-  for (Expression& arg : out.args) arg = Renamed(arg, from, to);
+  for (Expression& arg : out.args) arg = Replaced(arg, from, to);
   return out;
+}
+
+Expression Renamed(const Expression& e, string_view from, string_view to) {
+  return Replaced(e, from, SymbolOf(to));
 }
 
 bool IsEquation(const Expression& e) {
@@ -115,14 +119,6 @@ std::optional<Expression> With(const Expression& p, string_view from, string_vie
   return Renamed(p, from, to);
 }
 
-std::optional<Expression> WithParameter(const Expression& g, const Expression& p) {
-  std::vector<string_view> to, from;
-  CollectBesidePi(g, to);
-  CollectBesidePi(p, from);
-  if (to.size() != 1 || from.size() != 1 || Count(g, from[0]) > 0) return std::nullopt;
-  return With(p, from[0], to[0]);
-}
-
 // Whether a function that solves differential equations is in it: "e^x", "\\sin x", "\\ln x".
 bool HasTranscendental(const Expression& e) {
   bool exponential = e.kind == Kind::kPower && !HasUnknown(e.args[0]) && HasUnknown(e.args[1]);
@@ -180,8 +176,47 @@ std::vector<Expression> RenamedLike(const Expression& gold, const Expression& pr
   if (!factor.empty() && (factor[0] == 'C' || factor[0] == 'c')) {
     if (auto renamed = With(prediction, ConstantFactor(prediction), factor)) return {*std::move(renamed)};
   }
-  if (auto renamed = WithParameter(gold, prediction)) return {*std::move(renamed)};
   return {};
+}
+
+std::optional<Family> FamilyOf(const Expression& e, const std::string& parameter) {
+  const bool call = e.kind == Kind::kFunction && e.args.size() == 2;
+  if (call && e.name == "mod" && IsNumber(e.args[0]) && IsNumber(e.args[1])) {
+    Expression multiple = NodeOf(Kind::kProduct, e.args[1], SymbolOf("k"));
+    return Family{NodeOf(Kind::kSum, e.args[0], std::move(multiple)), "k"};
+  }
+  if (call && e.name == "such that") {
+    const Expression& domain = e.args[1];
+    const bool integers = domain.kind == Kind::kRelation && domain.relations[0] == Relation::kIn &&
+                          domain.args[0].kind == Kind::kSymbol && IsSymbol(domain.args[1], "set Z");
+    if (!integers || Count(e.args[0], domain.args[0].name) == 0) return std::nullopt;
+    return Family{e.args[0], domain.args[0].name};
+  }
+  if (!parameter.empty()) {
+    return Count(e, parameter) > 0 ? std::optional<Family>({e, parameter}) : std::nullopt;
+  }
+  std::vector<string_view> letters;
+  CollectBesidePi(e, letters);
+  if (letters.size() != 1) return std::nullopt;
+  return Family{e, std::string(letters[0])};
+}
+
+std::vector<Expression> Recounted(const Family& gold, const Family& prediction) {
+  constexpr int kMostSteps = 3;
+  const std::string &to = gold.parameter, &from = prediction.parameter;
+  if (to != from && (Count(gold.value, from) > 0 || Count(prediction.value, to) > 0)) return {};
+  std::vector<Expression> out;
+  for (int steps = 0; steps <= kMostSteps; ++steps) {
+    for (int step : {steps, -steps}) {
+      for (int sign : {1, -1}) {
+        Expression counted = sign > 0 ? SymbolOf(to) : Negated(SymbolOf(to));
+        if (step != 0) counted = NodeOf(Kind::kSum, std::move(counted), NumberOf(step));
+        out.push_back(Replaced(prediction.value, from, counted));
+      }
+      if (steps == 0) break;
+    }
+  }
+  return out;
 }
 
 }  // namespace sluice::math

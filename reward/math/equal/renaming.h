@@ -1,6 +1,8 @@
 // Names that stand for any value, so that an answer may call them otherwise. Pure and thread-safe.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "reward/math/parse/expression.h"
@@ -13,7 +15,19 @@ namespace sluice::math {
 // 2n"
 // - the constant of integration, added: "x^2 + c" and "x^2 + C_1" for "x^2 + C"
 // - the constants of a family of solutions: "A e^x + B" for "C_1 e^x + C_2"
-// - the parameter of integers beside pi: "n \pi" for "k \pi"
 std::vector<Expression> RenamedLike(const Expression& gold, const Expression& prediction);
+
+// A value for every integer: "21k + 20", "{\pi n : n \in Z}", "x \equiv 6 \pmod{10}".
+struct Family {
+  Expression value;
+  std::string parameter;
+};
+
+// `parameter`: the letter that was said to stand for the integers; if it is empty, the one letter beside pi.
+std::optional<Family> FamilyOf(const Expression& e, const std::string& parameter);
+
+// The prediction's value with the gold's parameter, counted from either end and from a few integers on: the
+// same values.
+std::vector<Expression> Recounted(const Family& gold, const Family& prediction);
 
 }  // namespace sluice::math

@@ -15,6 +15,7 @@ namespace sluice::math {
 namespace {
 
 constexpr size_t kMaxMembers = 1000;
+constexpr unsigned long kMaxSpelledOut = 100;  // members of a set that is given by its bounds
 
 ValueDecision Different(const char* rule) { return {Answer::kDifferent, rule}; }
 
@@ -123,6 +124,50 @@ Expression DeterminantOf(const std::vector<Expression>& cells, size_t n, std::ve
   return ListOf(Kind::kSum, std::move(terms));
 }
 
+std::optional<mpz_class> IntegerOf(const Expression& e) {
+  if (!IsNumber(e) || e.number->get_den() != 1) return std::nullopt;
+  return e.number->get_num();
+}
+
+// The set from `first` to `last`; nothing where it has too many members.
+std::optional<Expression> IntegersBetween(const mpz_class& first, const mpz_class& last,
+                                          const mpz_class& step) {
+  if (step <= 0 || last < first || last - first > step * kMaxSpelledOut) return std::nullopt;
+  Expression out = ListOf(Kind::kSet, {});
+  for (mpz_class i = first; i <= last; i += step) out.args.push_back(NumberOf(mpq_class(i)));
+  return out;
+}
+
+// The members of "{x \in Z : 1 \le x < 4}" and "{1, 2, ..., 5}"; nothing for other sets.
+std::optional<Expression> SpelledOut(const Expression& e) {
+  if (e.kind != Kind::kSet || e.args.empty()) return std::nullopt;
+  const size_t n = e.args.size();
+  if (n >= 4 && IsSymbol(e.args[n - 2], "...")) {
+    auto first = IntegerOf(e.args[0]), second = IntegerOf(e.args[1]), last = IntegerOf(e.args[n - 1]);
+    if (!first || !second || !last) return std::nullopt;
+    mpz_class step = *second - *first;
+    for (size_t i = 0; i + 2 < n; ++i) {
+      auto member = IntegerOf(e.args[i]);
+      if (!member || *member != *first + step * static_cast<unsigned long>(i)) return std::nullopt;
+    }
+    if (step <= 0 || (*last - *first) % step != 0) return std::nullopt;
+    return IntegersBetween(*first, *last, step);
+  }
+  if (n != 1 || e.args[0].kind != Kind::kIntersection || e.args[0].args.size() != 2) return std::nullopt;
+  const Expression &range = e.args[0].args[0], &domain = e.args[0].args[1];
+  bool integers = domain.kind == Kind::kRelation && domain.relations[0] == Relation::kIn &&
+                  IsSymbol(domain.args[1], "set Z");
+  bool bounded = integers && range.kind == Kind::kRelation && range.args.size() == 3 &&
+                 SameTree(range.args[1], domain.args[0]) && domain.args[0].kind == Kind::kSymbol;
+  if (!bounded) return std::nullopt;
+  auto first = IntegerOf(range.args[0]), last = IntegerOf(range.args[2]);
+  auto below = [](Relation r) { return r == Relation::kLess || r == Relation::kLessEqual; };
+  if (!first || !last || !below(range.relations[0]) || !below(range.relations[1])) return std::nullopt;
+  if (range.relations[0] == Relation::kLess) ++*first;
+  if (range.relations[1] == Relation::kLess) --*last;
+  return IntegersBetween(*first, *last, 1);
+}
+
 // The letters of "ACD", several choices: capitals up to J in order of the alphabet; else none.
 std::vector<Expression> ChoicesOf(const Expression& e) {
   std::vector<Expression> letters;
@@ -159,6 +204,9 @@ class Comparer {
     }
     if (g.kind == Kind::kMatrix || p.kind == Kind::kMatrix || Contains(g, Kind::kMatrix))
       return Matrices(g, p);
+    const bool multiple = IsPoint(g) != IsPoint(p) && IsScalar(IsPoint(g) ? p : g) &&
+                          Contains(IsPoint(g) ? p : g, Kind::kTuple);  // "2(1, 2)"
+    if (multiple) return Matrices(g, p);
     if (IsRealSetKind(g) || IsRealSetKind(p)) return RealSets(g, p);
     return Collections(g, p);
   }
@@ -175,7 +223,7 @@ class Comparer {
     if (Contains(g, Kind::kMatrix) || Contains(p, Kind::kMatrix)) return Matrices(g, p);
     if (g.kind == Kind::kFunction && g.name == "cases") {
       if (p.kind != Kind::kFunction || p.name != "cases") return Different("cases");
-      return Ordered(g.args, p.args, "cases");
+      return Pieces(g.args, p.args);
     }
     const bool logical = (IsCall(g, "and") && IsCall(p, "and")) || (IsCall(g, "or") && IsCall(p, "or"));
     if (logical) return Unordered(g.args, p.args, false, "logic");
@@ -197,6 +245,20 @@ class Comparer {
     bool alike = g.kind == p.kind && g.name == p.name && g.args.size() == p.args.size() && !g.args.empty();
     if (decision.answer != Answer::kUndecided || !HasNoValue(g) || !alike) return decision;
     return Ordered(g.args, p.args, "parts");
+  }
+
+  // Values with their conditions, in any order.
+  ValueDecision Pieces(const std::vector<Expression>& g, const std::vector<Expression>& p) {
+    ValueDecision decision = Ordered(g, p, "cases");
+    if (decision.answer == Answer::kEqual || g.size() != p.size() || g.size() % 2 != 0) return decision;
+    auto pairs = [](const std::vector<Expression>& parts) {
+      std::vector<Expression> out;
+      for (size_t i = 0; i + 1 < parts.size(); i += 2) {
+        out.push_back(NodeOf(Kind::kTuple, parts[i], parts[i + 1]));
+      }
+      return out;
+    };
+    return Unordered(pairs(g), pairs(p), false, "cases");
   }
 
   // A point, or a column or row.
@@ -237,9 +299,12 @@ class Comparer {
   }
 
   ValueDecision Inequalities(const Expression& g, const Expression& p) {
-    bool membership =
-        IsMembership(g) && IsInequality(p) && IsSolved(p);  // "x \in [1, 2]" asks for "1 \le x \le 2"
-    if (membership && !options_.strict) return CompareAsRealSets(g, p, options_, work_);
+    // "x \in [1, 2]" and "[1, 2]" ask for "1 \le x \le 2", not for "x^2 - 3x + 2 \le 0".
+    const bool pair = g.kind == Kind::kTuple && g.args.size() == 2;
+    const bool solved = (IsMembership(g) || IsRealSetKind(g) || pair) && IsInequality(p) && IsSolved(p);
+    if (solved && !options_.strict) {
+      return CompareAsRealSets(pair ? IntervalOf(g.args[0], false, g.args[1], false) : g, p, options_, work_);
+    }
     if (!IsInequality(g)) return Different("an inequality where none was asked for");
     bool other = IsRealSetKind(p) || p.kind == Kind::kSet || IsMembership(p);
     if (!other && !IsInequality(p)) return Different("an inequality was asked for");
@@ -296,9 +361,18 @@ class Comparer {
   ValueDecision Collections(const Expression& g, const Expression& p) {
     bool set_g = g.kind == Kind::kSet, set_p = p.kind == Kind::kSet;
     bool list_g = g.kind == Kind::kList, list_p = p.kind == Kind::kList;
+    if (set_g || set_p) {
+      std::optional<Expression> a = SpelledOut(g), b = SpelledOut(p);
+      if (a || b) return Of(a ? *a : g, b ? *b : p);
+    }
     bool tuple_g = g.kind == Kind::kTuple, tuple_p = p.kind == Kind::kTuple;
     bool lenient = !options_.strict;
-    if (set_g && set_p) return Members(g, p);
+    if (set_g && set_p && g.args.size() == 1 && p.args.size() == 1 && IsInequality(g.args[0]) &&
+        IsInequality(p.args[0])) {
+      ValueDecision decision = CompareAsRealSets(g, p, options_, work_);
+      if (decision.answer != Answer::kUndecided) return decision;
+    }
+    if (set_g && set_p && !SpelledOut(g) && !SpelledOut(p)) return Members(g, p);
     if (lenient && (list_g || list_p)) {
       const std::vector<Expression> letters = ChoicesOf(list_g ? p : g);  // "AC" and "A, C"
       if (!letters.empty())
@@ -425,7 +499,7 @@ class Comparer {
       std::optional<Expression> matrix;
       std::vector<Expression> factors;
       for (const Expression& arg : e.args) {
-        if (!Contains(arg, Kind::kMatrix)) {
+        if (!Contains(arg, Kind::kMatrix) && !Contains(arg, Kind::kTuple)) {
           factors.push_back(arg);
         } else if (matrix || !(matrix = MatrixOf(arg))) {
           return std::nullopt;

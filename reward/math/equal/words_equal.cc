@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -26,11 +27,27 @@ string_view WithoutOrdinal(string_view word) {
   return ordinal ? word.substr(0, word.size() - 2) : word;
 }
 
+// "october" of "october", "oct"; empty for other words.
+string_view MonthOf(string_view word) {
+  for (string_view month : {"january", "february", "march", "april", "may", "june", "july", "august",
+                            "september", "october", "november", "december"}) {
+    if (word == month || (word.size() == 3 && word == month.substr(0, 3)) ||
+        (word == "sept" && month[0] == 's'))
+      return month;
+  }
+  return {};
+}
+
 std::vector<std::string> WordsOf(string_view text) {
   std::vector<std::string> words;
   for (string_view piece : absl::StrSplit(text, absl::ByAnyChar(" .,;!'\"`~\t\n"), absl::SkipEmpty())) {
     if (IsAmong(piece, {"a", "an", "the", "of", "is", "it", "function", "on"})) continue;
     string_view word = WithoutOrdinal(piece);
+    const bool ending = !words.empty() && absl::ascii_isdigit(static_cast<unsigned char>(words.back()[0])) &&
+                        IsAmong(piece, {"st", "nd", "rd", "th"});  // "10 th"
+    if (ending) continue;
+    if (IsAmong(piece, {"remainder", "R"})) word = "r";
+    if (string_view month = MonthOf(piece); !month.empty()) word = month;
     bool name = std::any_of(word.begin(), word.end(), absl::ascii_isupper);
     bool keep = name || IsAmong(word, {"yes", "always", "does", "this", "is", "s"}) || word.size() <= 3;
     words.push_back(keep ? std::string(word) : SingularOf(word));
@@ -39,10 +56,7 @@ std::vector<std::string> WordsOf(string_view text) {
 }
 
 bool HasMonth(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string& w) {
-    return IsAmong(w, {"january", "february", "march", "april", "may", "june", "july", "august", "september",
-                       "october", "november", "december"});
-  });
+  return std::any_of(words.begin(), words.end(), [](const std::string& w) { return !MonthOf(w).empty(); });
 }
 
 // One of the words that mean the same.
@@ -53,7 +67,10 @@ std::string Canonical(std::vector<std::string> words) {
   if (IsAmong(text, {"no", "incorrect"})) return "false";
   if (IsAmong(text, {"does not exist", "doe not exist", "dne", "not defined", "doesn t exist"}))
     return "undefined";
-  if (IsAmong(text, {"no solution", "none", "empty set", "no real solution"})) return "no solution";
+  if (IsAmong(text, {"no solution", "none", "empty set", "no real solution", "there are no solution",
+                     "there are no real solution", "there no solution", "there no real solution",
+                     "no solution exist", "no solution exists"}))
+    return "no solution";
   return text;
 }
 
@@ -68,10 +85,23 @@ string_view TimeOf(string_view text, string_view* half) {
   return form && (half->empty() || IsAmong(*half, {"am", "pm"})) ? time : string_view();
 }
 
+// Since midnight; -1 for "5:30", which is in neither half of the day.
+int MinutesOf(string_view time, string_view half) {
+  const size_t colon = time.find(':');
+  int hours = 0, minutes = 0;
+  if (!absl::SimpleAtoi(time.substr(0, colon), &hours) || !absl::SimpleAtoi(time.substr(colon + 1), &minutes))
+    return -1;
+  if (half.empty()) return hours > 12 ? hours * 60 + minutes : -1;
+  return (hours % 12 + (half == "pm" ? 12 : 0)) * 60 + minutes;
+}
+
 // Times of day, of which one may leave out the half of the day.
 bool AreSameTime(string_view gold, string_view prediction) {
   string_view half_g, half_p, g = TimeOf(gold, &half_g), p = TimeOf(prediction, &half_p);
-  return !g.empty() && g == p && (half_g == half_p || half_g.empty() || half_p.empty());
+  if (g.empty() || p.empty()) return false;
+  const int minutes = MinutesOf(g, half_g);
+  if (minutes >= 0 && minutes == MinutesOf(p, half_p)) return true;  // "13:03", "1:03 pm"
+  return g == p && (half_g == half_p || half_g.empty() || half_p.empty());
 }
 
 // What "and" and commas join, in the order of the alphabet.

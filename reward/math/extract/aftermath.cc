@@ -131,7 +131,7 @@ std::optional<Conclusion> AlternativeIn(TextPieces pieces) {
 bool DeniesAnswer(string_view behind) {
   behind = behind.substr(0, std::min(kMaxDenied, behind.find('\n')));
   const std::vector<TextPiece> pieces = PiecesOf(behind.substr(Closers(behind)), Asked::kValue);
-  return DeniesBefore(pieces);
+  return DeniesBefore(pieces) || IsProvisional(pieces);
 }
 
 Aftermath AftermathOf(string_view behind, Asked asked, string_view answer) {
@@ -147,9 +147,11 @@ Aftermath AftermathOf(string_view behind, Asked asked, string_view answer) {
     out.other = *std::move(other);
     return out;
   }
+  const bool one = answer.find(',') == string_view::npos && !absl::StrContains(answer, " or ");
   bool opened = false;  // by a sentence of its own: "Oops!"
   for (TextPieces sentence : SentencesOf(pieces)) {
     if (size_t taken = Withdraws(sentence, answer)) return Withdrawn(sentence, taken, text.size(), skipped);
+    if (one && LeavesOpen(sentence)) return Withdrawn(sentence, sentence.size(), text.size(), skipped);
     size_t opening = CorrectionOpening(sentence);
     bool corrects = (opening > 0 || opened) && !OpensCheck(sentence) && !Affirms(sentence) &&
                     !IsAttributed(sentence) && !RemarksOn(sentence);

@@ -207,6 +207,14 @@ class Scan {
   std::optional<Span> unclosed_;
 };
 
+// Bytes of "x = " at `i`; 0 if nothing is given there.
+size_t NameGiven(string_view text, size_t i) {
+  if (!IsLoneLetter(text, i)) return 0;
+  size_t equals = i + 1;
+  while (At(text, equals) == ' ') ++equals;
+  return At(text, equals) == '=' ? equals + 1 - i : 0;
+}
+
 // Whether `between` two boxes makes them one answer; `word` is then "or" or empty.
 bool Joins(string_view between, string_view* word) {
   bool joint = false;
@@ -236,6 +244,8 @@ bool Joins(string_view between, string_view* word) {
                (At(between, i + 1) == ')' || At(between, i + 1) == '(' || At(between, i + 1) == ' ' ||
                 At(between, i + 1) == ',' || At(between, i + 1) == ';')) {
       ++i;
+    } else if (const size_t name = NameGiven(between, i); name > 0) {
+      i += name - 1;
     } else if (!IsBlank(c) && c != '$' && c != '*' && c != '}' && c != '(') {
       return false;
     }

@@ -72,6 +72,7 @@ class Sentence {
         piece.kind == PieceKind::kStop) {
       adjunct_ = denied_ = false;
       clause_ = piece.bracket || (clause_ && piece.text == ":");
+      if (piece.text == ";") led_ = false;
       return;
     }
     if (piece.kind == PieceKind::kOperator) {

@@ -46,6 +46,17 @@ constexpr string_view kOpenEnds[] = {
     "that", "the", "their", "then", "thus", "to",  "was",     "we",  "were", "where", "which", "with"};
 constexpr string_view kPartings[] = {"cheers", "checked", "correct", "done",  "end",    "hope",
                                      "ok",     "okay",    "qed",     "right", "thanks", "verified"};
+// They open what is said to the reader once the work is done.
+constexpr string_view kFarewells[] = {"feel free",         "good luck",           "happy to",
+                                      "have a good",       "have a great",        "have a nice",
+                                      "hope that",         "hope this",           "hope it",
+                                      "i can also",        "i could also",        "i hope",
+                                      "i'd be happy",      "i'm happy",           "if you have any",
+                                      "if you have more",  "if you have further", "if you need any",
+                                      "if you need more",  "if you want me",      "if you'd like",
+                                      "if you would like", "let me know",         "thank you",
+                                      "thanks for",        "would you like"};
+constexpr string_view kOfNothing[] = {"integer", "positive", "rational", "real", "such", "valid"};
 constexpr string_view kProperties[] = {"also", "close",    "composite", "divisible", "even", "negative",
                                        "odd",  "positive", "prime",     "tempting",  "too"};
 constexpr string_view kOfAnswers[] = {"answer", "best",     "correct", "one",     "only",    "result",
@@ -97,6 +108,12 @@ bool IsOrder(TextPieces sentence, size_t* at) {
 }
 
 }  // namespace
+
+bool OpensPlan(TextPieces sentence) {
+  size_t i = FirstWord(sentence);
+  return IsWord(sentence, i) && sentence[i].word == "plan" && i + 1 < sentence.size() &&
+         sentence[i + 1].kind != PieceKind::kWord;
+}
 
 bool Plans(TextPieces sentence) {
   size_t order = 0;
@@ -181,12 +198,70 @@ bool IsBrokenOff(TextPieces sentence) {
   return !value && !Among(sentence[FirstWord(sentence)].word, kPartings);
 }
 
+bool IsFarewell(TextPieces sentence) {
+  size_t i = FirstWord(sentence);
+  if (SpellsAt(sentence, i, "please")) ++i;
+  return std::any_of(std::begin(kFarewells), std::end(kFarewells),
+                     [&](string_view phrase) { return SpellsAt(sentence, i, phrase); });
+}
+
+bool IsAssurance(TextPieces sentence) {
+  bool sure = false, any = false;
+  for (const TextPiece& piece : sentence) {
+    sure = sure || piece.word == "sure" || piece.word == "certain" || piece.word == "confident" ||
+           piece.word == "confidence" || piece.word == "certainty";
+    if (piece.kind != PieceKind::kValue) continue;
+    if (!absl::EndsWith(piece.text, "%")) return false;
+    any = true;
+  }
+  return sure && any;
+}
+
+bool IsPossibility(TextPieces sentence) {
+  for (size_t i = 0; i + 2 < sentence.size(); ++i) {
+    string_view modal = sentence[i].word;
+    if (modal != "could" && modal != "might" && modal != "may") continue;
+    size_t be = i + (sentence[i + 1].word == "also" || sentence[i + 1].word == "well" ? 2 : 1);
+    if (be + 1 < sentence.size() && sentence[be].word == "be" &&
+        (IsValue(sentence, be + 1) || sentence[be + 1].word == "either"))
+      return true;
+  }
+  return false;
+}
+
+bool DistinguishesCases(TextPieces sentence) {
+  int conditions = 0, values = 0;
+  for (const TextPiece& piece : sentence) {
+    conditions += piece.word == "if" || piece.word == "otherwise" || piece.word == "else";
+    values += piece.kind == PieceKind::kValue;
+  }
+  return conditions > 1 && values > 1;
+}
+
+bool OpensCase(TextPieces sentence) {
+  const size_t i = FirstWord(sentence);
+  static constexpr string_view kCases[] = {"else", "if", "otherwise", "when"};
+  return IsWord(sentence, i) && Among(sentence[i].word, kCases);
+}
+
+bool FindsNothing(TextPieces sentence) {
+  if (HasValue(sentence)) return false;
+  for (size_t i = 0; i + 1 < sentence.size(); ++i) {
+    if (sentence[i].word != "no") continue;
+    size_t noun = i + 1;
+    while (noun < sentence.size() && Among(sentence[noun].word, kOfNothing)) ++noun;
+    string_view word = noun < sentence.size() ? string_view(sentence[noun].word) : string_view();
+    if (word == "solution" || word == "solutions" || word == "root" || word == "roots") return true;
+  }
+  return false;
+}
+
 bool IsRemarkedOn(TextPieces rest) {
   if (!IsWord(rest, 0)) return false;
   string_view verb = rest[0].word;
   size_t i = 1;
   if (verb == "would" || verb == "could" || verb == "might") {
-    if (i >= rest.size() || rest[i].word != "be") return false;
+    if (i >= rest.size() || rest[i].word != "be") return true;  // "20 would count every pair twice"
     ++i;
   } else if (verb != "is" && verb != "was" && verb != "seems" && verb != "looks" && verb != "are") {
     return false;
@@ -196,7 +271,8 @@ bool IsRemarkedOn(TextPieces rest) {
 }
 
 bool ClaimsNothing(TextPieces sentence) {
-  if (sentence.back().question || Plans(sentence) || IsAttributed(sentence) || DescribesAnswer(sentence))
+  if (sentence.back().question || Plans(sentence) || IsAttributed(sentence) || DescribesAnswer(sentence) ||
+      IsAssurance(sentence))
     return true;
   size_t i = 0;
   while (i < sentence.size() && sentence[i].kind != PieceKind::kWord) ++i;

@@ -5,6 +5,9 @@
 
 namespace sluice::math {
 
+// "Plan:", behind which steps are listed.
+bool OpensPlan(TextPieces sentence);
+
 // Work to be done, with no outcome: "We need to subtract 9.", "Step 3: Simplify by 9.", "we start from 9".
 bool Plans(TextPieces sentence);
 
@@ -13,6 +16,25 @@ bool IsAttributed(TextPieces sentence);
 
 // What the answer does but be something: "The answer depends on 9.", "The answer ends in 9."
 bool DescribesAnswer(TextPieces sentence);
+
+// Turns to who reads, and so does what follows it: "I hope this helps!", "Let me know if", "Have a great
+// day".
+bool IsFarewell(TextPieces sentence);
+
+// How sure the writer is: "Confidence: 95%".
+bool IsAssurance(TextPieces sentence);
+
+// A value that may be the one: "It could also be 9."
+bool IsPossibility(TextPieces sentence);
+
+// Values that hold in different cases: "If order matters 9, otherwise 8."
+bool DistinguishesCases(TextPieces sentence);
+
+// Begins with a case: "If it is even", "Otherwise".
+bool OpensCase(TextPieces sentence);
+
+// That nothing is as asked for: "So there is no solution."
+bool FindsNothing(TextPieces sentence);
 
 // None of the above, nor a question or supposition, concludes anything.
 bool ClaimsNothing(TextPieces sentence);

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "reward/math/extract/claim.h"
 #include "reward/math/extract/claimless.h"
 #include "reward/math/extract/stance.h"
@@ -20,6 +21,15 @@ using absl::string_view;
 
 constexpr size_t kMaxDenied = 120;  // bytes of a sentence that are looked at for a denial
 
+// From the first sentence on that takes leave behind one that has a value.
+void DropFarewell(std::vector<TextPieces>& sentences) {
+  bool value = false;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    if (value && IsFarewell(sentences[i])) return sentences.resize(i);
+    value = value || HasValue(sentences[i]);
+  }
+}
+
 // The one claim that a sentence concludes with; null where there is none.
 const Claim* Best(const std::vector<Claim>& claims) {
   const Claim *best = nullptr, *any = nullptr, *bold = nullptr;
@@ -29,7 +39,7 @@ const Claim* Best(const std::vector<Claim>& claims) {
       std::find_if(claims.begin(), claims.end(), [](const Claim& c) { return c.asserted && !c.denied; });
   if (chosen != claims.end()) return &*chosen;
   for (const Claim& claim : claims) {
-    if (claim.denied || (claim.in_words && digits)) continue;
+    if (claim.denied || (claim.in_words && digits && !claim.main)) continue;
     any = &claim;
     if (claim.main) best = &claim;
     if (claim.bold) {
@@ -121,6 +131,7 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
     while (first < sentence.size() && !IsWord(sentence, first)) ++first;
     while (last > 0 && !IsWord(sentence, last - 1)) --last;
     if (last == 0) continue;
+    while (first + 1 < last && TurnOf(sentence[first].word) == Turn::kResult) ++first;  // "So no,"
     bool begins = (sentence[first].word == "yes" || sentence[first].word == "no") &&
                   (first + 1 == sentence.size() || sentence[first + 1].kind != PieceKind::kWord);
     bool ends = IsTruth(sentence[last - 1].word);
@@ -138,8 +149,19 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
   return std::nullopt;
 }
 
+// Behind the reason that a sentence begins with: "Since it is negative, "; 0 if it does not.
+size_t BehindReason(TextPieces sentence) {
+  if (!IsWord(sentence, 0) || TurnOf(sentence[0].word) != Turn::kClause) return 0;
+  size_t behind = 0;
+  for (size_t i = 0; i + 1 < sentence.size(); ++i) {
+    if (sentence[i].kind == PieceKind::kComma) behind = i + 1;
+  }
+  return behind;
+}
+
 // What stands behind the verb, up to a remark; without a verb the last word.
 std::optional<Conclusion> Complement(string_view text, TextPieces sentence) {
+  sentence = sentence.subspan(BehindReason(sentence));
   size_t begin = 0, end = sentence.size();
   for (size_t i = 0; i < sentence.size(); ++i) {
     if (sentence[i].kind != PieceKind::kWord) {
@@ -176,10 +198,13 @@ std::optional<Conclusion> Complement(string_view text, TextPieces sentence) {
 
 std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
   const std::vector<TextPiece> pieces = PiecesOf(passage, asked);
-  const std::vector<TextPieces> sentences = SentencesOf(pieces);
+  std::vector<TextPieces> sentences = SentencesOf(pieces);
+  DropFarewell(sentences);
   if (!pieces.empty() && pieces.back().kind == PieceKind::kOperator && asked == Asked::kValue) {
     return std::nullopt;  // cut off
   }
+  const auto plan = std::find_if(sentences.begin(), sentences.end(), OpensPlan);
+  if (plan != sentences.end() && std::none_of(plan, sentences.end(), OpensConclusion)) return std::nullopt;
   bool unfinished = !sentences.empty() && asked == Asked::kValue &&
                     (IsBrokenOff(sentences.back()) || Plans(sentences.back()));
   if (unfinished) return std::nullopt;
@@ -193,6 +218,11 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
   for (bool with_checks : {false, true}) {
     for (size_t i = sentences.size(); i-- > 0;) {
       if (checks[i] != with_checks || ClaimsNothing(sentences[i])) continue;
+      bool open =
+          asked == Asked::kValue &&
+          (IsPossibility(sentences[i]) || DistinguishesCases(sentences[i]) || FindsNothing(sentences[i]) ||
+           (i > 0 && OpensCase(sentences[i]) && OpensCase(sentences[i - 1])));
+      if (open) return std::nullopt;
       const std::vector<Claim> claims = ClaimsOf(passage, sentences[i], asked);
       if (const Claim* best = Best(claims)) {
         const bool last = i + 1 == sentences.size();
@@ -218,7 +248,10 @@ std::optional<Conclusion> WordsConcluded(string_view passage, Asked asked) {
   if (asked == Asked::kTruth) return TruthOf(passage, sentences);
   for (size_t i = sentences.size(); i-- > 0;) {
     if (ClaimsNothing(sentences[i])) continue;
-    if (std::optional<Conclusion> told = Complement(passage, sentences[i])) return told;
+    if (std::optional<Conclusion> told = Complement(passage, sentences[i])) {
+      told->text = absl::StrReplaceAll(told->text, {{"**", ""}});
+      return told;
+    }
     if (std::any_of(sentences[i].begin(), sentences[i].end(),
                     [](const TextPiece& p) { return p.kind == PieceKind::kWord; }))
       return std::nullopt;

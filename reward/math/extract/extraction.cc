@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "reward/math/extract/aftermath.h"
 #include "reward/math/extract/box.h"
@@ -28,6 +29,50 @@ constexpr size_t kTail = 64 << 10;       // bytes at the end where an answer tha
 constexpr int kMaxMentions = 64;         // of the word "answer" that are looked at, from the end
 
 constexpr int kMaxCorrections = 4;  // that are followed
+
+// What chat models end their turn with. Behind it the next turn stands, or what is no answer any more.
+constexpr string_view kEndsOfTurn[] = {"<|im_end|>",
+                                       "<|eot_id|>",
+                                       "<|endoftext|>",
+                                       "<|end_of_text|>",
+                                       "<|eom_id|>",
+                                       "<|end|>",
+                                       "<|eot|>",
+                                       "<|return|>",
+                                       "</s>",
+                                       "<eos>",
+                                       "<end_of_turn>",
+                                       "<|im_start|>",
+                                       "<|start_header_id|>",
+                                       "<start_of_turn>",
+                                       "<\xEF\xBD\x9C"
+                                       "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"};
+
+// The bytes of an end of a turn at `i`, else 0: "<|end|><|start|>" goes on.
+size_t EndOfTurnAt(string_view text, size_t i) {
+  for (string_view mark : kEndsOfTurn) {
+    if (!absl::StartsWith(text.substr(i), mark)) continue;
+    bool goes_on = mark == "<|end|>" && absl::StartsWith(text.substr(i + mark.size()), "<|start|>");
+    return goes_on ? 0 : mark.size();
+  }
+  return 0;
+}
+
+// The first turn; marks before it are passed over. "<s>8</s>" is struck out.
+string_view FirstTurn(string_view text) {
+  size_t begin = 0;
+  bool struck = false;
+  for (size_t i = text.find('<'); i != string_view::npos; i = text.find('<', i + 1)) {
+    struck = struck || (i > 0 && absl::StartsWith(text.substr(i), "<s>"));
+    size_t bytes = EndOfTurnAt(text, i);
+    if (bytes == 0 || (struck && text[i + 1] == '/')) continue;
+    if (!absl::StripAsciiWhitespace(text.substr(begin, i - begin)).empty())
+      return text.substr(begin, i - begin);
+    begin = i + bytes;
+    i = begin - 1;
+  }
+  return text.substr(begin);
+}
 
 // What is said behind the reasoning, and whether the reasoning is closed. A closing tag alone ends reasoning
 // that the prompt opened.
@@ -111,12 +156,38 @@ Candidate Shifted(Candidate candidate, size_t bytes) {
   return candidate;
 }
 
+// Whether "yes", "no", "true" or "false" stands in it as a word.
+bool HasTruth(string_view text) {
+  for (string_view word : absl::StrSplit(text, absl::ByAnyChar(" .,;:!*{}$\\\n"), absl::SkipEmpty())) {
+    for (string_view truth : {"yes", "no", "true", "false"}) {
+      if (absl::EqualsIgnoreCase(word, truth)) return true;
+    }
+  }
+  return false;
+}
+
+// "No" of "No**, 91 is not prime".
+string_view LeadingTruth(string_view text) {
+  size_t end = 0;
+  while (IsLetter(At(text, end))) ++end;
+  string_view word = text.substr(0, end);
+  for (string_view truth : {"yes", "no", "true", "false"}) {
+    bool ends = end == text.size() || absl::StrContains(".,;:!*", text[end]);
+    if (ends && absl::EqualsIgnoreCase(word, truth) && !HasTruth(text.substr(end))) return word;
+  }
+  return {};
+}
+
 // What a phrase states, with the alternatives that it names.
 Candidate Stated(ExtractionRule rule, string_view text, size_t offset, Asked asked) {
   Candidate out =
       Found(rule, asked == Asked::kValue ? WithoutPurpose(WithoutRemark(text)) : WithoutRemark(text), offset);
   out.end = offset + text.size();
   bool choice = asked == Asked::kChoice;
+  if (asked == Asked::kTruth) {
+    if (auto word = LeadingTruth(out.found.text); !word.empty()) out.found.text = std::string(word);
+    return out;
+  }
   const Restatement twice = RestatementIn(text);
   if (asked == Asked::kValue && twice.first.size() < text.size()) {
     out.found.text = std::string(StripWrapping(twice.first));
@@ -161,7 +232,9 @@ size_t BehindVerb(string_view rest) {
   }
   bool heading = end == 0 && At(rest, stop) == '\n' &&
                  rest.substr(0, stop).find_first_not_of("*s_ \t#") == string_view::npos;
-  return heading ? stop : end;
+  if (!heading) return end;
+  const size_t line = rest.find_first_not_of("-=", stop + 1);  // that underlines it
+  return line != string_view::npos && rest[line] == '\n' ? line + 1 : stop + 1;
 }
 
 // "not 8", "never 8".
@@ -183,6 +256,32 @@ bool IsOthers(string_view before) {
   return absl::EndsWith(word, "'s") && !absl::EqualsIgnoreCase(word, "here's");
 }
 
+// Whether letters at `i` are a word of prose and no name of a function or a number.
+bool IsProseWord(string_view text, size_t i) {
+  if (i > 0 && (IsLetter(text[i - 1]) || text[i - 1] == '\\')) return false;
+  size_t end = i;
+  while (IsLetter(At(text, end))) ++end;
+  string_view word = text.substr(i, end - i);
+  return word.size() >= 2 && !FindSpelled(word) && !NumberWordValue(word);
+}
+
+// Whether the sentence that `before` ends in is for one case, and another before it is too: "If order matters
+// the answer is 24. Otherwise the ".
+bool IsSecondCase(string_view before) {
+  const size_t stop = before.find_last_of(".!?\n");
+  string_view sentence = stop == string_view::npos ? before : before.substr(stop + 1);
+  if (absl::StrContains(sentence, "therwise ") || absl::StrContains(sentence, " else ")) return true;
+  sentence = absl::StripLeadingAsciiWhitespace(sentence);
+  if (stop == string_view::npos ||
+      !(absl::StartsWith(sentence, "If ") || absl::StartsWith(sentence, "When ")))
+    return false;
+  before = before.substr(0, stop);
+  const size_t earlier = before.find_last_of(".!?\n");
+  before =
+      absl::StripLeadingAsciiWhitespace(earlier == string_view::npos ? before : before.substr(earlier + 1));
+  return absl::StartsWith(before, "If ") || absl::StartsWith(before, "When ");
+}
+
 // What the last "answer" that states something states: "answer is", "answer: ", "answer to ... is".
 std::optional<Candidate> AnswerIs(string_view text, bool final_only, Asked asked) {
   size_t at = text.size();
@@ -195,8 +294,13 @@ std::optional<Candidate> AnswerIs(string_view text, bool final_only, Asked asked
     if (end == 0) continue;
     string_view stated = StatedAnswer(text.substr(at + 5 + end));
     if (stated.empty() || IsOthers(text.substr(0, at - 1))) continue;
+    const bool headed = text[at + 4 + end] == '\n';
+    if (headed && IsLetter(stated[0]) && asked == Asked::kValue && IsProseWord(stated, 0) &&
+        absl::StrContains(stated, ' '))
+      return std::nullopt;  // a sentence of its own
     if (stated.back() == '?') return std::nullopt;
-    if (IsDenied(text.substr(0, at - 1)) || Denies(stated)) return std::nullopt;
+    if (IsDenied(text.substr(0, at - 1)) || Denies(stated) || IsSecondCase(text.substr(0, at - 1)))
+      return std::nullopt;
     return Stated(final_only ? ExtractionRule::kFinalAnswer : ExtractionRule::kAnswerIs, stated,
                   static_cast<size_t>(stated.data() - text.data()), asked);
   }
@@ -216,7 +320,8 @@ std::optional<Candidate> AfterHashes(string_view text, Asked asked) {
   string_view line = absl::StripTrailingAsciiWhitespace(rest.substr(0, newline));
   bool last = newline == string_view::npos || absl::StripAsciiWhitespace(rest.substr(newline)).empty();
   bool prose = IsLetter(At(line, 0)) && std::count(line.begin(), line.end(), ' ') >= 2;
-  if (prose && !last) return std::nullopt;
+  bool heading = prose || (asked == Asked::kValue && IsLetter(At(line, 0)) && IsProseWord(line, 0));
+  if (heading && !last) return std::nullopt;
   if (prose) {
     if (auto stated = AnswerIs(line, false, asked)) {
       stated->found.rule = ExtractionRule::kHashes;
@@ -260,15 +365,6 @@ std::optional<Candidate> InAnswerTag(string_view text, Asked asked) {
     out.found.text = absl::StrJoin(out.found.alternatives, " or ");
   }
   return out;
-}
-
-// Whether letters at `i` are a word of prose and no name of a function or a number.
-bool IsProseWord(string_view text, size_t i) {
-  if (i > 0 && (IsLetter(text[i - 1]) || text[i - 1] == '\\')) return false;
-  size_t end = i;
-  while (IsLetter(At(text, end))) ++end;
-  string_view word = text.substr(i, end - i);
-  return word.size() >= 2 && !FindSpelled(word) && !NumberWordValue(word);
 }
 
 // "I eliminated A, B, and C".
@@ -352,6 +448,7 @@ Candidate WithoutBox(string_view text, Asked asked) {
   if (auto found = AnswerIs(text, false, asked)) return *std::move(found);
   if (auto found = OptionIs(text)) return *std::move(found);
   string_view trimmed = absl::StripAsciiWhitespace(text);
+  if (absl::EndsWith(trimmed, "####")) return {};  // cut off in front of the answer
   bool listed = asked == Asked::kChoice && std::count(trimmed.begin(), trimmed.end(), ' ') > 2;
   if (IsBareAnswer(trimmed) && !(listed && HasProse(trimmed))) {
     return Found(ExtractionRule::kWhole, trimmed, static_cast<size_t>(trimmed.data() - text.data()));
@@ -362,12 +459,43 @@ Candidate WithoutBox(string_view text, Asked asked) {
 // "9?" states nothing.
 bool IsAsked(string_view content) { return absl::EndsWith(absl::StripTrailingAsciiWhitespace(content), "?"); }
 
+// Whether the sentence that `before` ends in only supposes: "If it were negative, the answer would be ".
+bool IsSupposed(string_view before) {
+  const size_t stop = before.find_last_of(".!?\n");
+  const string_view sentence = stop == string_view::npos ? before : before.substr(stop + 1);
+  for (string_view word : {"would", "could", "might", "If ", "if "}) {
+    if (absl::StrContains(sentence, word)) return true;
+  }
+  return false;
+}
+
+// A box, or what is given as the answer behind it in another form: "#### 7", "The answer is therefore 7".
+Candidate LaterThan(string_view text, Candidate box, Asked asked) {
+  if (asked == Asked::kTruth) {
+    string_view said = box.found.text;
+    absl::ConsumePrefix(&said, "\\text{");
+    if (string_view word = LeadingTruth(said); !word.empty()) box.found.text = std::string(word);
+  }
+  string_view behind = text.substr(box.end, kTail);
+  if (absl::StrContains(behind, "\n####")) {
+    if (auto hashes = AfterHashes(behind, asked)) return Shifted(*std::move(hashes), box.end);
+  }
+  if (asked != Asked::kValue || !absl::StrContains(behind, "nswer")) return box;
+  auto stated = AnswerIs(behind, false, asked);
+  if (!stated || stated->found.approximate || IsSupposed(behind.substr(0, stated->found.offset))) return box;
+  string_view value = stated->found.text;
+  bool bare = !value.empty() && (IsDigit(value[0]) || absl::StrContains("-+(\\[{", value[0]));
+  bool about = absl::StrContains(value, "approx") || absl::StrContains(value, "\xE2\x89\x88") ||
+               IsRounding(box.found.text, value);
+  return bare && !about ? Shifted(*std::move(stated), box.end) : box;
+}
+
 Candidate FirstFound(string_view text, Asked asked) {
   auto tagged = InAnswerTag(text, asked);
   auto box = LastBox(text);
   if (box && IsAsked(box->text) && !(tagged && tagged->found.offset >= box->offset)) return {};
   if (tagged && (!box || tagged->found.offset >= box->offset)) return *std::move(tagged);
-  if (box) return Boxed(*std::move(box));
+  if (box) return LaterThan(text, Boxed(*std::move(box)), asked);
   size_t skipped = text.size() - std::min(text.size(), kTail);
   return Shifted(WithoutBox(text.substr(skipped), asked), skipped);
 }
@@ -486,7 +614,8 @@ Asked AskedBy(string_view gold) {
 }
 
 Extraction ExtractAnswer(string_view completion, Asked asked) {
-  Said said = BehindReasoning(completion);
+  const string_view turn = FirstTurn(completion);
+  Said said = BehindReasoning(turn);
   if (!said.closed) {
     Extraction out;
     out.missing = "reasoning not closed";

@@ -59,6 +59,60 @@ TEST(ExtractAnswerTest, JoinsBoxesThatAreOneAnswer) {
   for (const Row& row : rows) Check(row);
 }
 
+TEST(ExtractAnswerTest, EndsWithItsTurn) {
+  const Row rows[] = {
+      {"The answer is 7.<|im_end|>", "7", R::kAnswerIs},
+      {"#### 36<|endoftext|>", "36", R::kHashes},
+      {"It is 1/6.</s></s></s>", "1/6", R::kLastNumber},
+      {R"(The answer is 11.<|eot_id|><|start_header_id|>user<|end_header_id|> \boxed{4})", "11",
+       R::kAnswerIs},
+      {R"(Now<|im_end|> \boxed{165})", "Now", R::kWhole},
+      {R"(<think>so \boxed{8}<|im_end|>\boxed{8})", "", R::kNone},
+      {"<|endoftext|>\n\\boxed{8}", "8", R::kBoxed},
+      {R"(<s>It is <s>8</s> \boxed{9}</s>)", "9", R::kBoxed},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
+TEST(ExtractAnswerTest, LaterExplicitAnswerTakesThePlaceOfABox) {
+  const Row rows[] = {
+      {"\\boxed{44} at first, but the sum was wrong.\n#### 52", "52", R::kHashes},
+      {R"(So \boxed{8}. I made an arithmetic slip: x = 7. The answer is therefore 7, not 8.)", "7",
+       R::kAnswerIs},
+      {R"(So \boxed{8}. The answer is therefore 7.)", "7", R::kAnswerIs},
+      {R"(So \boxed{8}. The answer is in minutes.)", "8", R::kBoxed},
+      {R"(So \boxed{\frac{1}{3}}. The answer is about 0.333.)", R"(\frac{1}{3})", R::kBoxed},
+      {"The radius is \\boxed{25} (intermediate result).\nThe diameter is 50.", "50", R::kLastNumber},
+      {R"(So \boxed{8}. Please disregard my answer.)", "", R::kNone},
+      {R"(So \boxed{8}. Checking: 22 and 4, so 8 is not right after all.)", "", R::kNone},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
+TEST(ExtractAnswerTest, TakesNothingThatIsLeftOpen) {
+  const Row rows[] = {
+      {"If order matters there are 20 ways; if not there are 10 ways.", "", R::kNone},
+      {"The answer could be 74. It could also be 86. Both seem possible.", "", R::kNone},
+      {"One way: \\boxed{80}\nThe other way: \\boxed{12}\nI leave it to you to choose.", "", R::kNone},
+      {"The sum is 3. But it makes the denominator vanish. So there is no solution.", "", R::kNone},
+      {"Plan:\n1. Collect.\n2. Solve.\n\nThe difference is 3.", "", R::kNone},
+      {"There are 10 ways. (20 would count every pair twice.)", "10", R::kLastNumber},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
+TEST(ExtractAnswerTest, TakesNoNumberThatIsForTheReader) {
+  const Row rows[] = {
+      {"The change is 2 dollars.\n\nHave a great day, and remember: you can retry up to 13 times.",
+       "2 dollars", R::kLastNumber},
+      {"It is 149 miles.\n\nI hope this helps! I can give you 7 similar exercises.", "149 miles",
+       R::kLastNumber},
+      {"**27**\n\nConfidence: 95%", "27", R::kLastNumber},
+      {"If you need 5 eggs for one cake, you need 10 for two cakes.", "10", R::kLastNumber},
+  };
+  for (const Row& row : rows) Check(row);
+}
+
 TEST(ExtractAnswerTest, PassesOverReasoning) {
   const Row rows[] = {
       {R"(<think>it is \boxed{5}</think> So it is \boxed{6}.)", "6", R::kBoxed},
@@ -111,8 +165,8 @@ TEST(ExtractAnswerTest, TakesWhatStandsBehindHashes) {
       {"#### $1,072 dollars\n", "$1,072 dollars", R::kHashes},
       {"#### -72", "-72", R::kHashes},
       {"#### Step 1 of the plan\nWe get 5.", "5", R::kLastNumber},
-      {"it is 72 ####", "72", R::kLastNumber},
-      {"####72####", "72", R::kWhole},
+      {"it is 72 ####", "", R::kNone},
+      {"####72####", "", R::kNone},
   };
   for (const Row& row : rows) Check(row);
 }
@@ -292,6 +346,10 @@ TEST(ExtractAnswerTest, MegabytesAreSearched) {
                             "\n",
                             "a",
                             "Wait, ",
+                            "</s>",
+                            "<s>",
+                            "x<|im_end|>",
+                            "<|im_end|>",
                             "not 8 or ",
                             "is * ",
                             "one ",

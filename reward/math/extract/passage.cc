@@ -103,10 +103,12 @@ class Cutter {
       return true;
     }
     static constexpr std::pair<string_view, PieceKind> kSigns[] = {
-        {"\xE3\x80\x82", PieceKind::kStop},  {"\xEF\xBC\x8C", PieceKind::kComma},
-        {"\xEF\xBC\x9A", PieceKind::kBreak}, {"\xEF\xBC\x9B", PieceKind::kBreak},
-        {"\xE2\x80\x94", PieceKind::kBreak}, {"\xE3\x80\x81", PieceKind::kComma},
-        {"\xEF\xBC\x9F", PieceKind::kStop}};
+        {"\xE3\x80\x82", PieceKind::kStop},     {"\xEF\xBC\x8C", PieceKind::kComma},
+        {"\xEF\xBC\x9A", PieceKind::kBreak},    {"\xEF\xBC\x9B", PieceKind::kBreak},
+        {"\xE2\x80\x94", PieceKind::kBreak},    {"\xE3\x80\x81", PieceKind::kComma},
+        {"\xEF\xBC\x9F", PieceKind::kStop},     {"\xE2\x86\x92", PieceKind::kBreak},
+        {"\xE2\x87\x92", PieceKind::kBreak},    {"\xE2\x89\xA4", PieceKind::kOperator},
+        {"\xE2\x89\xA5", PieceKind::kOperator}, {"\xE2\x89\xA0", PieceKind::kOperator}};
     for (const auto& [sign, kind] : kSigns) {
       if (!absl::StartsWith(rest, sign)) continue;
       Mark(kind, sign.size());
@@ -216,7 +218,8 @@ class Cutter {
     if (begin == at_) return;
     run = text_.substr(begin, at_ - begin);
     if (asked_ == Asked::kChoice) return Choice(run, begin);
-    if (std::any_of(run.begin(), run.end(), [](char c) { return IsDigit(c); })) {
+    bool infinite = absl::StrContains(run, "\xE2\x88\x9E");
+    if (infinite || std::any_of(run.begin(), run.end(), [](char c) { return IsDigit(c); })) {
       string_view number = CompleteNumber(text_, text_.substr(begin, end - begin));
       if (!number.empty()) return Number(number, begin);
     }
@@ -313,6 +316,16 @@ class Cutter {
       TextPiece piece = out_[i];
       if (last > i) {
         bool name = equals == i + 2 && out_[i].kind == PieceKind::kWord;
+        const bool factor = name && i > 0 && out_[i - 1].kind == PieceKind::kValue && !joined.empty() &&
+                            joined.back().end == out_[i - 1].end && !out_[i - 1].formula;
+        if (factor) {  // "0.4 n = 100"
+          TextPiece& whole = joined.back();
+          whole.end = out_[last].end;
+          whole.text = text_.substr(whole.begin, whole.end - whole.begin);
+          whole.word.clear();
+          i = last + 1;
+          continue;
+        }
         size_t first = equals > i && !name ? equals : i;
         piece = out_[first];
         piece.kind = PieceKind::kValue;

@@ -173,7 +173,11 @@ bool GivesNamedValue(TextPieces sentence) {
 }  // namespace
 
 bool OpensCheck(TextPieces sentence) {
+  for (size_t k = 1; k + 1 < sentence.size(); ++k) {
+    if (sentence[k].word == "only" && sentence[k - 1].word == "so" && IsValue(sentence, k + 1)) return false;
+  }
   size_t i = NextWord(sentence, 0);
+  if (SpellsAt(sentence, i, "this satisfies") || SpellsAt(sentence, i, "it satisfies")) return true;
   if (i < sentence.size() && sentence[i].word == "substituting" && GivesNamedValue(sentence)) return false;
   static constexpr string_view kBefore[] = {"let's", "let", "us",    "me",     "to",   "we",
                                             "can",   "now", "quick", "double", "wait", "hmm",
@@ -293,57 +297,107 @@ bool LeadsIn(string_view word) {
   return Among(word, kOpeners) || Among(word, kWords);
 }
 
+// Behind "made a mistake", "made an arithmetic slip"; 0 if nothing of the kind is said.
+size_t BehindSlip(TextPieces sentence) {
+  static constexpr string_view kSlips[] = {"blunder", "error", "miscalculation", "mistake", "slip", "typo"};
+  for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
+    if (sentence[i].word != "made") continue;
+    for (size_t k = i + 1; k < std::min(sentence.size(), i + 5) && IsWord(sentence, k); ++k) {
+      if (Among(sentence[k].word, kSlips)) return k + 1;
+    }
+  }
+  return 0;
+}
+
+// Behind "please disregard my earlier answer", "ignore the box"; 0 if nothing of the kind is said.
+size_t BehindDismissal(TextPieces sentence) {
+  static constexpr string_view kVerbs[] = {"disregard", "forget", "ignore",  "retract",
+                                           "scratch",   "strike", "withdraw"};
+  static constexpr string_view kAnswers[] = {"above",    "answer", "box",  "boxed", "everything", "it",
+                                             "previous", "result", "that", "this",  "value",      "what"};
+  for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
+    if (!Among(sentence[i].word, kVerbs)) continue;
+    if (i > 0 && (IsNegated(sentence[i - 1].word) || sentence[i - 1].word == "can")) return 0;
+    for (size_t k = i + 1; k < std::min(sentence.size(), i + 5) && IsWord(sentence, k); ++k) {
+      if (Among(sentence[k].word, kAnswers)) return k + 1;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
+bool IsProvisional(TextPieces rest) {
+  static constexpr string_view kWords[] = {"initially",     "intermediate", "originally",
+                                           "placeholder",   "preliminary",  "provisional",
+                                           "provisionally", "tentative",    "tentatively"};
+  for (size_t i = 0; i < std::min<size_t>(rest.size(), 5); ++i) {
+    if (rest[i].kind == PieceKind::kStop || rest[i].kind == PieceKind::kValue) return false;
+    if (Among(rest[i].word, kWords) || (i < 3 && SpellsAt(rest, i, "at first"))) return true;
+    bool goes_on = rest[i].bracket || rest[i].word == "an" || rest[i].word == "a" || rest[i].word == "the" ||
+                   rest[i].word == "is" || rest[i].word == "was" || rest[i].word == "as" ||
+                   rest[i].word == "only";
+    if (!goes_on) return false;
+  }
+  return false;
+}
+
+bool LeavesOpen(TextPieces sentence) {
+  static constexpr string_view kSeveral[] = {"any", "both", "either", "whichever"};
+  static constexpr string_view kModals[] = {"could", "may", "might", "seem", "seems"};
+  static constexpr string_view kFitting[] = {"answer", "correct", "plausible", "possible",
+                                             "right",  "true",    "valid",     "work"};
+  static constexpr string_view kChoosing[] = {"choose", "decide", "pick"};
+  const size_t first = NextWord(sentence, 0);
+  if (first == sentence.size() || HasValue(sentence)) return false;
+  bool modal = false, leaves = false, whichever = false;
+  bool chooses = Among(sentence[first].word, kChoosing);
+  string_view last;
+  for (const TextPiece& piece : sentence) {
+    if (piece.kind != PieceKind::kWord) continue;
+    last = piece.word;
+    modal = modal || Among(last, kModals);
+    leaves = leaves || last == "leave" || last == "up";
+    whichever = whichever || last == "whichever";
+    chooses = chooses || (leaves && Among(last, kChoosing));
+  }
+  const bool liking = whichever && (last == "like" || last == "prefer" || last == "want");
+  return chooses || liking || (modal && Among(sentence[first].word, kSeveral) && Among(last, kFitting));
+}
+
 size_t Withdraws(TextPieces sentence, string_view answer) {
-  for (string_view phrase : {"scratch that",
-                             "strike that",
-                             "ignore that",
-                             "never mind",
-                             "disregard that",
-                             "made a mistake",
-                             "made an error",
-                             "i was wrong",
-                             "i miscounted",
-                             "i miscalculated",
-                             "i misread",
-                             "take that back",
-                             "take it back",
-                             "take this back",
-                             "i retract",
-                             "i was mistaken",
-                             "i am wrong",
-                             "i'm wrong",
-                             "i erred",
-                             "i messed up",
-                             "forget that",
-                             "disregard this",
-                             "ignore this",
-                             "disregard the above",
-                             "ignore the above",
-                             "made a calculation error",
-                             "made an arithmetic error"}) {
+  for (string_view phrase : {"never mind", "i was wrong", "i miscounted", "i miscalculated", "i misread",
+                             "take that back", "take it back", "take this back", "i retract",
+                             "i was mistaken", "i am wrong", "i'm wrong", "i erred", "i messed up"}) {
     for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
       if (SpellsAt(sentence, i, phrase))
         return i + static_cast<size_t>(std::count(phrase.begin(), phrase.end(), ' ')) + 1;
     }
   }
+  if (size_t end = BehindSlip(sentence)) return end;
+  if (size_t end = BehindDismissal(sentence)) return end;
+  bool passed = false;                  // a value: "it" may be that one
   bool leading = true, doubts = false;  // from the beginning of a clause on
   for (size_t i = 0; i < std::min<size_t>(sentence.size(), 24); ++i) {
     const TextPiece& piece = sentence[i];
-    if (leading) {
+    if (leading && (!passed || piece.kind == PieceKind::kValue)) {
       if (size_t behind = BehindSubject(sentence, i, answer)) {
         size_t end = BehindBadPredicate(sentence, behind, doubts);
         if (end > 0) return end;
-        if (piece.kind == PieceKind::kValue) return 0;
       }
+    }
+    if (piece.kind == PieceKind::kValue) {
+      passed = true;
+      leading = false;
+      continue;
     }
     if (piece.kind == PieceKind::kComma || piece.kind == PieceKind::kBreak) {
       leading = true;
       continue;
     }
-    if (piece.kind != PieceKind::kWord || Supposes(piece.word) || piece.word == "when" ||
-        piece.word == "otherwise" || piece.word == "for" || piece.word == "although" || piece.word == "while")
+    const bool supposes = Supposes(piece.word) && (leading || piece.word == "if");
+    if (piece.kind != PieceKind::kWord || supposes || piece.word == "when" || piece.word == "otherwise" ||
+        piece.word == "for" || piece.word == "although" || piece.word == "while")
       return 0;
     doubts = doubts || IsNegated(piece.word) || piece.word == "doubt" || absl::EndsWith(piece.word, "n't");
     bool restarts = piece.word == "but" || piece.word == "however" || piece.word == "so";

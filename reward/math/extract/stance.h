@@ -34,6 +34,10 @@ bool DeniesBefore(TextPieces rest);
 // Where a sentence that takes `answer` back has done so: behind "That is wrong", "I made a mistake", "upon
 // checking, this fails", "9 does not work". 0 if it does not.
 size_t Withdraws(TextPieces sentence, absl::string_view answer);
+// Behind a value: "(intermediate result)", "at first", "is only provisional".
+bool IsProvisional(TextPieces rest);
+// Of several answers it says that each may be right, or that who reads may choose: "Both seem possible."
+bool LeavesOpen(TextPieces sentence);
 // "Yes, correct", "as expected".
 bool Affirms(TextPieces sentence);
 // How many words open a correction: "Wait, actually", "No,", "Sorry,"; 0 if none does.

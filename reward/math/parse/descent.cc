@@ -75,6 +75,7 @@ bool Descent::AnswerList() {
     parsed_.items.push_back(std::move(item));
     marks.push_back(std::move(marks_));
     SkipForAll();
+    SkipIntegers();
     if (!ConsumeJoint(&parsed_.joints)) break;
     TokenKind joint = tokens_[index_ - 1].kind;
     if (Is(TokenKind::kEnd) && joint != TokenKind::kComma && joint != TokenKind::kSemicolon)
@@ -189,7 +190,7 @@ bool Descent::JoinLogical(std::vector<Expression>* items, const Joints& joints) 
 // "for all x \in \mathbb{R}", "for every real x" behind an equation for a function of x.
 void Descent::SkipForAll() {
   const Expression& e = parsed_.items.back();
-  bool function = parsed_.items.size() == 1 && e.kind == Kind::kRelation && e.relations.size() == 1 &&
+  bool function = e.kind == Kind::kRelation && e.relations.size() == 1 &&
                   e.relations[0] == Relation::kEqual && e.args[0].kind == Kind::kFunction &&
                   e.args[0].args.size() == 1 && e.args[0].args[0].kind == Kind::kSymbol;
   if (!function) return;
@@ -206,7 +207,47 @@ void Descent::SkipForAll() {
   const bool in = Peek(ahead).kind == TokenKind::kIn || IsWord("in", ahead);
   if (in && Peek(ahead + 1).kind == TokenKind::kNumberSet) ahead += 2;
   while (Peek(ahead).kind == TokenKind::kPeriod) ++ahead;
+  const TokenKind end = Peek(ahead).kind;
+  if (end != TokenKind::kEnd && end != TokenKind::kSemicolon && end != TokenKind::kComma) return;
+  for (; ahead > 0; --ahead) Advance();
+}
+
+// ", k \in \mathbb{Z}", "where n is an integer", "(for any integer t)" at the end: what the letter stands
+// for.
+void Descent::SkipIntegers() {
+  auto word_of = [this](std::initializer_list<string_view> words, size_t ahead) {
+    return std::any_of(words.begin(), words.end(), [&](string_view word) { return IsWord(word, ahead); });
+  };
+  auto is_letter = [this](size_t ahead) {
+    return Peek(ahead).kind == TokenKind::kLetters && Peek(ahead).text.size() == 1;
+  };
+  size_t ahead = Is(TokenKind::kComma) || Is(TokenKind::kColon) ? 1 : 0;
+  const bool paren = Peek(ahead).kind == TokenKind::kLeftParen;
+  ahead += paren;
+  ahead += word_of({"for", "where", "with", "when"}, ahead);
+  ahead += word_of({"all", "any", "each", "every", "some"}, ahead);
+  string_view letter;
+  if (word_of({"integer", "integers"}, ahead) && is_letter(ahead + 1)) {
+    letter = Peek(ahead + 1).text;
+    ahead += 2;
+  } else if (is_letter(ahead)) {
+    letter = Peek(ahead++).text;
+    const bool in = Peek(ahead).kind == TokenKind::kIn || IsWord("in", ahead);
+    if (in && Peek(ahead + 1).kind == TokenKind::kNumberSet && Peek(ahead + 1).text == "Z") {
+      ahead += 2;
+    } else {
+      ahead += word_of({"is", "are"}, ahead);
+      ahead += word_of({"an", "any", "some"}, ahead);
+      if (!word_of({"integer", "integers"}, ahead)) return;
+      ++ahead;
+    }
+  } else {
+    return;
+  }
+  if (paren && Peek(ahead++).kind != TokenKind::kRightParen) return;
+  while (Peek(ahead).kind == TokenKind::kPeriod) ++ahead;
   if (Peek(ahead).kind != TokenKind::kEnd) return;
+  parsed_.parameter = std::string(letter);
   for (; ahead > 0; --ahead) Advance();
 }
 
@@ -242,7 +283,10 @@ bool Descent::ConsumeRelation(Relation* relation) {
                     {TokenKind::kNotIn, Relation::kNotIn},
                     {TokenKind::kApproximately, Relation::kApproximately},
                     {TokenKind::kCongruent, Relation::kEqual}};
+  const bool aligned = (Is(TokenKind::kAmpersand) || Is(TokenKind::kAnd)) &&
+                       enclosed_ == 0;  // "x &= 3" without its environment
   for (const auto& entry : kRelations) {
+    if (aligned && Peek(1).kind == entry.kind) Advance();
     if (!Consume(entry.kind)) continue;
     *relation = entry.relation;
     return true;
@@ -281,8 +325,21 @@ void Descent::RatioInWords(Expression* out) {
                 : Applied("ratio", std::move(*out), NumberOf(*std::move(below)));
 }
 
+// The tokens from `begin` up to `end` as they are written.
+string_view Descent::Written(size_t begin, size_t end) const {
+  return begin < end ? source_.substr(tokens_[begin].begin, tokens_[end - 1].end - tokens_[begin].begin)
+                     : string_view();
+}
+
+// Among numbers that are said to be equal, "0.25 = 25%", the sign is a hundredth.
+void Descent::TakePercent(Expression* number) {
+  *number = Quotient(std::move(*number), NumberOf(100));
+  marks_.percent = false;
+}
+
 // Values with relations between them.
 bool Descent::Statement(Expression* out) {
+  const size_t first = index_;
   if (!SetTerm(out)) return false;
   if (Is(TokenKind::kOver) || Is(TokenKind::kChoose)) {
     bool choose = Is(TokenKind::kChoose);
@@ -292,22 +349,37 @@ bool Descent::Statement(Expression* out) {
     *out = choose ? Applied("binomial", std::move(*out), std::move(below))
                   : Quotient(std::move(*out), std::move(below));
   }
-  bool word = out->kind == Kind::kSymbol && out->name.size() > 1;
+  bool word = out->kind == Kind::kSymbol && out->name.size() > 1 && out->name[1] != '_';
   if (Is(TokenKind::kColon) && enclosed_ == 0 && !word && !Ratio(out)) return false;
   RatioInWords(out);
   Relation relation;
+  const bool top = enclosed_ == 0;
+  size_t begin = first;
   if (!ConsumeRelation(&relation)) return true;
+  if (top && marks_.percent && IsNumber(*out)) TakePercent(out);
   Expression chain = NodeOf(Kind::kRelation, std::move(*out));
   do {
-    chain.relations.push_back(relation);
+    const size_t end = index_ - 1, next = index_;
     Expression right;
     if (!SetTerm(&right)) return false;
+    if (top && Is(TokenKind::kColon) && !Ratio(&right)) return false;
+    if (top && marks_.percent && IsNumber(chain.args.back())) TakePercent(&right);
+    // "\frac{9}{27} = \frac{1}{3}" is one number, written twice; "5 = 5" says nothing.
+    const bool again = relation == Relation::kEqual && IsNumber(right) &&
+                       SameTree(right, chain.args.back()) && Written(begin, end) != Written(next, index_);
+    begin = next;
+    if (again) continue;
+    chain.relations.push_back(relation);
     if (relation == Relation::kIn || relation == Relation::kNotIn) {
       right = AsSet(std::move(right));
     }
     chain.args.push_back(std::move(right));
     if (++parsed_.nodes > options_.limits.nodes) return Fail(ParseOutcome::kTooManyNodes);
   } while (ConsumeRelation(&relation));
+  if (chain.relations.empty()) {
+    Expression number = std::move(chain.args[0]);
+    chain = std::move(number);
+  }
   *out = std::move(chain);
   return true;
 }

@@ -73,6 +73,7 @@ class Descent {
   bool StartsNegation() const;
   void SkipRemark();
   void SkipForAll();
+  void SkipIntegers();
   bool JoinLogical(std::vector<Expression>* items, const Joints& joints);
   bool Statement(Expression* out);
   bool ConsumeRelation(Relation* relation);
@@ -81,6 +82,8 @@ class Descent {
   bool IsUnionLetter() const;
   static Expression AsSet(Expression e);
   bool Ratio(Expression* out);
+  absl::string_view Written(size_t begin, size_t end) const;
+  void TakePercent(Expression* number);
   void RatioInWords(Expression* out);
 
   // descent_terms.cc: sums, terms, factors and what stands behind them.
@@ -143,6 +146,7 @@ class Descent {
 
   // descent_words.cc: letters, functions, number words.
   bool Letters(Expression* out);
+  bool StartsOrderedName() const;
   bool TextWord(Expression* out);
   bool Spelled(TokenKind kind, absl::string_view text, Expression* out);
   bool Symbol(absl::string_view name, Expression* out);

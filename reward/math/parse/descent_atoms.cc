@@ -187,7 +187,7 @@ bool Descent::InBase(Expression* number, const Token& literal) {
 // "5 1/2" and "5 and a half": the proper fraction in digits behind an integer in digits. Also "2 million".
 bool Descent::MixedTail(Expression* whole, const Token& literal) {
   bool integer = !literal.has_point && !literal.has_exponent;
-  if (integer && IsOrdinalEnding(Peek()) && !Peek().space_before) {
+  if (integer && IsOrdinalEnding(Peek()) && (!Peek().space_before || Peek().in_text)) {
     bool part = index_ > 1 && tokens_[index_ - 2].kind == TokenKind::kDivide;  // "1/4th"
     if (!part) marks_.doubt = UnitDoubt::kChanges;
     Advance();
@@ -302,7 +302,9 @@ bool Descent::Accent(Expression* out) {
   if (name == "overset") {
     *out = std::move(argument);
   } else if (letters) {  // a segment or an arc
-    *out = SymbolOf(source_.substr(begin + 1, tokens_[index_ - 1].begin - begin - 1));
+    std::string ends(source_.substr(begin + 1, tokens_[index_ - 1].begin - begin - 1));
+    if (name == "overline" && ends.size() == 2 && ends[1] < ends[0]) std::swap(ends[0], ends[1]);
+    *out = SymbolOf(ends);
   } else if (argument.kind == Kind::kSymbol && name != "overline") {
     *out = SymbolOf(name + "(" + argument.name + ")");
   } else {

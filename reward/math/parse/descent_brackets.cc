@@ -229,6 +229,23 @@ bool Descent::Bars(Expression* out, TokenKind close) {
   return true;
 }
 
+namespace {
+
+// "x = 1", "y = 2": one equation a line, each for another symbol.
+bool IsSystem(const std::vector<Expression>& lines) {
+  constexpr size_t kMostLines = 32;
+  for (size_t i = 0; i < lines.size() && i < kMostLines; ++i) {
+    const Expression& e = lines[i];
+    bool given = e.kind == Kind::kRelation && e.relations.size() == 1 && e.relations[0] == Relation::kEqual &&
+                 e.args[0].kind == Kind::kSymbol;
+    for (size_t k = 0; k < i && given; ++k) given = lines[k].args[0].name != e.args[0].name;
+    if (!given) return false;
+  }
+  return lines.size() > 1 && lines.size() <= kMostLines;
+}
+
+}  // namespace
+
 bool Descent::Environment(Expression* out) {
   Level level(*this);
   if (!level.ok) return false;
@@ -247,7 +264,8 @@ bool Descent::Environment(Expression* out) {
   } else if (absl::StartsWith(name, "Vmatrix")) {
     *out = Applied("norm", std::move(matrix));
   } else {
-    *out = std::move(matrix);
+    *out = matrix.columns == 1 && IsSystem(matrix.args) ? ListOf(Kind::kList, std::move(matrix.args))
+                                                        : std::move(matrix);
   }
   return true;
 }
@@ -293,6 +311,7 @@ bool Descent::Cases(Expression* out) {
     out->args.push_back(std::move(part));
   }
   --enclosed_;
+  if (IsSystem(out->args)) *out = ListOf(Kind::kList, std::move(out->args));
   return !out->args.empty() || Fail();
 }
 

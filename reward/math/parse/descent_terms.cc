@@ -26,8 +26,10 @@ bool Descent::Sum(Expression* out) {
   bool negative = !spread && Signs();
   Expression first;
   if (spread || Is(TokenKind::kPlusMinus) || Is(TokenKind::kMinusPlus)) {
+    const bool minus = Is(TokenKind::kMinusPlus);
     if (!spread) Advance();
     if (!Term(&first)) return false;
+    if (minus) first = Negated(std::move(first));  // "(\pm 1, \mp 2)"
     first = NodeOf(Kind::kPlusMinus, std::move(first));
   } else if (!Term(&first)) {
     return false;
@@ -53,8 +55,9 @@ bool Descent::Signs() {
   bool negative = false;
   auto spelled = [&] {  // "negative seven"
     const Token& next = Peek(1);
-    return IsWord("negative") && (next.kind == TokenKind::kNumber || next.kind == TokenKind::kFraction ||
-                                  (next.kind == TokenKind::kLetters && NumberWordValue(next.text)));
+    return IsWord("negative") &&
+           (next.kind == TokenKind::kNumber || next.kind == TokenKind::kFraction || next.text == "infinity" ||
+            (next.kind == TokenKind::kLetters && NumberWordValue(next.text)));
   };
   while (Is(TokenKind::kPlus) || Is(TokenKind::kMinus) || spelled()) {
     if (!Is(TokenKind::kPlus)) negative = !negative;
@@ -108,7 +111,8 @@ bool Descent::Modulo(Expression* out) {
 bool Descent::Term(Expression* out) {
   std::vector<Expression> factors;
   factors.reserve(2);
-  bool literal = Is(TokenKind::kNumber) && !Peek().has_point && !Peek().has_exponent;
+  const Token& digits = Peek(Is(TokenKind::kCurrency) ? 1 : 0);  // "\$3\frac12"
+  bool literal = digits.kind == TokenKind::kNumber && !digits.has_point && !digits.has_exponent;
   Expression first;
   if (!Factor(&first)) return false;
   literal = literal && IsNumber(first);
@@ -289,7 +293,9 @@ bool Descent::StartsFactor() const {
       const Token& first = Peek(1);
       bool word = first.kind == TokenKind::kLetters && first.text.size() > 1 && !FindSpelled(first.text) &&
                   !IsProductOfLetters(first.text, true);
-      return first.kind != TokenKind::kMod && !word;
+      bool domain = first.kind == TokenKind::kLetters && first.text.size() == 1 &&
+                    Peek(2).kind == TokenKind::kIn;  // "(k \in \mathbb{Z})"
+      return first.kind != TokenKind::kMod && !word && !domain;
     }
     case TokenKind::kLeftBracket: {  // not "[2, 5["
       TokenKind next = Peek(1).kind;
@@ -303,6 +309,8 @@ bool Descent::StartsFactor() const {
       if (index_ == 0 || sub_ > 0) return sub_ > 0;
       TokenKind last = tokens_[index_ - 1].kind;
       if (tokens_[index_ - 1].text == "i" && !token.space_before) return true;  // "i9"
+      const bool letter = last == TokenKind::kLetters && tokens_[index_ - 1].text.size() == 1;
+      if (letter && Peek(1).kind == TokenKind::kPower) return true;  // "n 2^{n-1}"
       return last == TokenKind::kRightParen || last == TokenKind::kRightBrace ||
              last == TokenKind::kFactorial || last == TokenKind::kSymbol;
     }

@@ -128,7 +128,10 @@ bool Descent::StartsUnit(const std::vector<Expression>& factors) {
   if (role != WordRole::kNone && role != WordRole::kWord && role != WordRole::kPercent) return false;
   bool minutes = token.text == "min" && Peek(1).kind != TokenKind::kLeftParen &&
                  Peek(1).kind != TokenKind::kLeftBrace && Peek(1).kind != TokenKind::kSubscript;
-  if ((FindSpelled(token.text) && !minutes) || NumberWordValue(token.text)) return false;
+  const TokenKind next = Peek(1).kind;
+  const bool seconds = token.text == "sec" && (next == TokenKind::kEnd || next == TokenKind::kPeriod ||
+                                               next == TokenKind::kComma || next == TokenKind::kRightParen);
+  if ((FindSpelled(token.text) && !minutes && !seconds) || NumberWordValue(token.text)) return false;
   bool single = token.text.size() == 1;
   if (token.in_text) return !single || (token.text != "e" && token.text != "i" && token.text != "d");
   for (const Expression& f : factors) {

@@ -12,10 +12,23 @@ namespace sluice::math {
 
 using absl::string_view;
 
+// "Dana" of "Dana > Carl".
+bool Descent::StartsOrderedName() const {
+  auto orders = [](TokenKind kind) { return kind == TokenKind::kGreater || kind == TokenKind::kLess; };
+  string_view text = Peek().text;
+  return text.size() > 1 && IsUpper(text[0]) && IsLower(text[1]) &&
+         (orders(Peek(1).kind) || (index_ > 0 && orders(tokens_[index_ - 1].kind)));
+}
+
 // A run of letters: a name of a function or constant, a number in words, else a product of its letters, of
 // which this takes the first.
 bool Descent::Letters(Expression* out) {
   if (sub_ == 0) {
+    if (StartsOrderedName()) {
+      string_view name = Rest();
+      Advance();
+      return Symbol(name, out);
+    }
     if (StartsNumberWords()) return NumberWords(out);
     const bool dot = Peek(1).kind == TokenKind::kPeriod && FindUnit(Rest()) == "rupee";  // "Rs. 500"
     const TokenKind behind = Peek(dot ? 2 : 1).kind;

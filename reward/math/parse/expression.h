@@ -67,11 +67,12 @@ struct Reading {
   bool percent = false;                // "64\%": value is 64
   std::string unit;                    // normalised, "" for none: "km", "cm^2", "dollar", "degree"
   UnitDoubt doubt = UnitDoubt::kNone;  // of the unit, or of an ordinal's ending
-  int base = 0;          // of a number written with a base, which value already takes into account
-  bool decimal = false;  // some number was written with a decimal point
-  bool hedged = false;   // several answers where one was asked for: "8 or 9", "A or B"
-  std::string choice;    // "D" for "(D)", "\text{(D)}", "D."
-  std::string name;      // left side that was dropped: "x" of "x = 5", "f(x)"
+  int base = 0;           // of a number written with a base, which value already takes into account
+  bool decimal = false;   // some number was written with a decimal point
+  bool hedged = false;    // several answers where one was asked for: "8 or 9", "A or B"
+  std::string choice;     // "D" for "(D)", "\text{(D)}", "D."
+  std::string parameter;  // "k" of "k \pi, k \in \mathbb{Z}", which stands for every integer
+  std::string name;       // left side that was dropped: "x" of "x = 5", "f(x)"
 };
 
 // For explanations: ASCII, one line, at most about 4 KiB.

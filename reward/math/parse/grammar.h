@@ -43,7 +43,8 @@ struct Parsed {
   std::string unit;
   UnitDoubt doubt = UnitDoubt::kNone;
   int base = 0;
-  unsigned met = 0;  // Ambiguity bits of what was met
+  std::string parameter;  // "k" of "k \\pi, k \\in \\mathbb{Z}": any integer
+  unsigned met = 0;       // Ambiguity bits of what was met
   int nodes = 0;
 };
 

@@ -185,9 +185,9 @@ class Reader {
     Parsed parsed;
     ParseOutcome outcome = ParseTokens(tokens, text_, options, &parsed);
     nodes_ += parsed.nodes;
+    if (met != nullptr) *met = parsed.met;
     if (outcome == ParseOutcome::kNotMathematics) return absl::OkStatus();
     if (outcome != ParseOutcome::kParsed) return PastLimit(outcome, limits_);
-    if (met != nullptr) *met = parsed.met;
     size_t count = readings_.size();
     AppendReadings(std::move(parsed), &readings_);
     DropRepeated(count);
@@ -216,7 +216,9 @@ class Reader {
     bool stated = at > 1 && (verb == "is" || verb == "are" || verb == "equals" || verb == "was");
     bool given = tokens[at].kind == TokenKind::kEqual || tokens[at].kind == TokenKind::kColon ||
                  tokens[at].kind == TokenKind::kApproximately;
-    if (!given && !stated) return AfterArrow(tokens);
+    const bool remainder = at == 1 && absl::EqualsIgnoreCase(verb, "remainder");
+    const bool pointed = remainder || (verb == "point" && tokens[at].kind == TokenKind::kLeftParen);
+    if (!given && !stated && !pointed) return AfterArrow(tokens);
     if (absl::Status status = Parse(tokens.subspan(given ? at + 1 : at), 0); !status.ok()) return status;
     std::string name = TextOf(tokens.subspan(0, stated ? at - 1 : at), text_).name;
     for (; count < readings_.size(); ++count) readings_[count].name = name;

@@ -85,6 +85,11 @@ class Appender {
 
   void Run() {
     DropDomain();
+    const bool system = parsed_.items.size() == 1 && parsed_.items[0].kind == Kind::kList;
+    if (system) {  // of "cases"
+      std::vector<Expression> lines = std::move(parsed_.items[0].args);
+      parsed_.items = std::move(lines);
+    }
     if (parsed_.items.size() > 1) return Several();
     Expression& item = parsed_.items[0];
     item.kind == Kind::kRelation ? Statement(std::move(item)) : Add(std::move(item));
@@ -100,6 +105,7 @@ class Appender {
     r.unit = parsed_.unit;
     r.doubt = parsed_.doubt;
     r.base = parsed_.base;
+    r.parameter = parsed_.parameter;
     r.hedged = hedged_;
     out_.push_back(std::move(r));
   }

@@ -84,6 +84,18 @@ size_t SkipDecimalComma(string_view s, size_t begin, size_t i, Token* token) {
   return end;
 }
 
+constexpr size_t kMaxPeriod = 256;  // digits between two dots
+
+// "{7}" or "7" at `i`, behind "\dot"; `end` is past it.
+bool DottedDigit(string_view s, size_t i, size_t* end) {
+  while (At(s, i) == ' ') ++i;
+  const bool group = At(s, i) == '{';
+  i += group;
+  if (!IsDigit(At(s, i)) || (group && At(s, i + 1) != '}')) return false;
+  *end = i + (group ? 2 : 1);
+  return true;
+}
+
 // The digits of "\overline{3}", "\bar{3}", "\dot{3}" or "(3)" at `i`; `end` is past them.
 size_t RepeatingDigits(string_view s, size_t i, size_t* end) {
   static constexpr string_view kMarks[] = {"\\overline", "\\bar", "\\dot", "("};
@@ -99,7 +111,17 @@ size_t RepeatingDigits(string_view s, size_t i, size_t* end) {
     size_t stop = close == '\0' ? (IsDigit(At(s, k)) ? k + 1 : k) : SkipDigits(s, k);
     if (stop == k || (close != '\0' && At(s, stop) != close)) return 0;
     *end = stop + (close == '\0' ? 0 : 1);
-    return stop - k;
+    const size_t digits = stop - k;
+    if (mark != "\\dot") return digits;
+    // "\dot{1}4285\dot{7}": dots over the first and the last digit.
+    const size_t last = SkipDigits(s, *end);
+    size_t end_of_last = last;
+    const bool again = last - *end <= kMaxPeriod && absl::StartsWith(s.substr(last), "\\dot") &&
+                       DottedDigit(s, last + 4, &end_of_last);
+    if (!again) return digits;
+    const size_t between = last - *end;
+    *end = end_of_last;
+    return digits + between + 1;
   }
   return 0;
 }

@@ -71,6 +71,7 @@ void StripPictures(string_view& s) {
 
 bool StripEnds(string_view& s) {
   size_t before = s.size();
+  if (absl::StartsWith(s, "> **")) s.remove_prefix(2);  // a quotation
   while (!s.empty() && (IsBlank(s.front()) || s.front() == ':' || s.front() == '#')) s.remove_prefix(1);
   while (!s.empty() && (IsBlank(s.back()) || s.back() == ',' || s.back() == ';' || s.back() == ':' ||
                         s.back() == '?' || s.back() == '#'))
