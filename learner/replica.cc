@@ -1,6 +1,7 @@
 #include "learner/replica.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "learner/score.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <utility>
 

@@ -157,13 +157,13 @@ class LocalTrainer::Impl {
     KeepNewest(&results_, kResultsKept);
     trained_version_ = kNoPolicyVersion;
     metrics_.ObserveStep(version, trained_metrics_);
-    Tidy();
     StepResult result{policy_, trained_metrics_, false};
     if (version % std::max<int64_t>(spec_.checkpoint.every_steps, 1) == 0) {
       const absl::Status made = MakeCheckpoint().status();
       result.checkpointed = made.ok();
       if (!made.ok()) LogError("checkpoint_failed", {{"version", version}, {"reason", made.message()}});
     }
+    Tidy();
     SLUICE_FAIL_POINT("learner.step_answering");
     return result;
   }
@@ -186,7 +186,13 @@ class LocalTrainer::Impl {
     };
     SLUICE_RETURN_IF_ERROR(Annotate(Load(job, spec, read), absl::StrCat("rolling back to version ", parent)));
     SLUICE_FAIL_POINT("learner.rollback_loaded");
-    SLUICE_RETURN_IF_ERROR(Publish(version, parent));
+    absl::Status published = Publish(version, parent);
+    if (absl::IsAlreadyExists(published)) {
+      // By a step whose answer was lost: nobody has heard of it.
+      SLUICE_RETURN_IF_ERROR(Withdraw(version));
+      published = Publish(version, parent);
+    }
+    SLUICE_RETURN_IF_ERROR(published);
     SLUICE_FAIL_POINT("learner.rollback_published");
     SLUICE_RETURN_IF_ERROR(MakeCheckpoint().status());
     SLUICE_FAIL_POINT("learner.rollback_answering");
@@ -399,7 +405,7 @@ class LocalTrainer::Impl {
       return Annotate(
           ref.status(),
           absl::StrCat("version ", version, " was made again after a restart and came out different, which ",
-                       "other ranks, threads or processors explain; start the job anew under another name"));
+                       "other ranks, threads or processors explain"));
     }
     SLUICE_RETURN_IF_ERROR(Annotate(ref.status(), absl::StrCat("publishing version ", version)));
     policy_ = *std::move(ref);
@@ -511,18 +517,32 @@ class LocalTrainer::Impl {
 
   // Removes versions that nobody should need: those before the ones that the next steps, or the steps redone
   // from the newest checkpoint, train on. Newer ones than the last, left by a run before, are about to be
-  // made again.
+  // made again. After the last step, once it has its checkpoint, only those that can be gone back to stay.
   void Tidy() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     auto versions = options_.policies->ListVersions(job_name_);
     if (!versions.ok()) return;
-    const PolicyVersion kept = std::max<PolicyVersion>(4, spec_.staleness.max_versions + 2);
+    const bool over = version_ >= spec_.stop_steps && checkpoint_version_ == version_;
+    const PolicyVersion kept = over ? 1 : std::max<PolicyVersion>(4, spec_.staleness.max_versions + 2);
     std::set<PolicyVersion> keep;
+    if (over) {
+      auto checkpoints = FindCheckpoints(Root());
+      if (!checkpoints.ok()) return;
+      for (const CheckpointInfo& checkpoint : *checkpoints) keep.insert(checkpoint.version);
+    }
     for (PolicyVersion v : *versions) {
       const bool redone = v > checkpoint_version_ - kept && v <= checkpoint_version_;
       if (v == 0 || v > version_ - kept || redone || v == promoted_) keep.insert(v);
     }
     const absl::Status pruned = options_.policies->Prune(job_name_, keep);
     if (!pruned.ok()) LogWarning("prune_failed", {{"reason", pruned.message()}});
+  }
+
+  absl::Status Withdraw(PolicyVersion version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<PolicyVersion> versions,
+                            options_.policies->ListVersions(job_name_));
+    std::set<PolicyVersion> keep(versions.begin(), versions.end());
+    keep.erase(version);
+    return options_.policies->Prune(job_name_, keep);
   }
 
   // Of the last version.
@@ -536,7 +556,9 @@ class LocalTrainer::Impl {
     }
     SLUICE_ASSIGN_OR_RETURN(std::vector<CheckpointInfo> found, FindCheckpoints(Root()));
     if (!found.empty() && found.back().version == version_) return found.back();
-    return MakeCheckpoint();
+    SLUICE_ASSIGN_OR_RETURN(CheckpointInfo made, MakeCheckpoint());
+    Tidy();
+    return made;
   }
 
   absl::StatusOr<CheckpointInfo> MakeCheckpoint() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {

@@ -494,6 +494,19 @@ TEST_F(TrainerTest, KeepsThePromotedCheckpointAndThoseThatARollbackMayNeed) {
   EXPECT_EQ(kept(gang), (std::vector<PolicyVersion>{10, 11, 12, 13}));
 }
 
+TEST_F(TrainerTest, KeepsOfAJobThatIsOverOnlyVersionsToGoBackTo) {
+  spec_.stop_steps = 7;
+  spec_.checkpoint.every_steps = 3;
+  spec_.checkpoint.keep = 2;
+  TestGang gang(Folder("over"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  Train(gang, 1, 6);
+  EXPECT_GT(gang.policies().ListVersions(kJob)->size(), 4u) << "any of the last may be trained on";
+  Train(gang, 7, 7);
+  ASSERT_EQ(gang->Checkpoint(kJob)->version, 7);
+  EXPECT_EQ(*gang.policies().ListVersions(kJob), (std::vector<PolicyVersion>{0, 6, 7}));
+}
+
 TEST_F(TrainerTest, StepThatComesOutDifferentAfterARestartIsAnError) {
   {
     TestGang gang(Folder("different"), 1);
@@ -510,6 +523,9 @@ TEST_F(TrainerTest, StepThatComesOutDifferentAfterARestartIsAnError) {
     EXPECT_NE(status.message().find("came out different"), absl::string_view::npos);
   }
   EXPECT_FALSE(gang->Checkpoint(kJob).ok()) << "weights that were not published must not be kept";
+  const auto back = gang->RollBack(kJob, 2, 3);
+  ASSERT_TRUE(back.ok()) << back.status() << ": nobody has heard of that version 3";
+  EXPECT_EQ(gang->RollBack(kJob, 2, 3)->manifest_hash, back->manifest_hash);
 }
 
 TEST_F(TrainerTest, ResumesOnAnotherNumberOfRanks) {

@@ -1,7 +1,8 @@
 #include "core/model/torch_backend.h"
 
-#include <torch/types.h>
+#include <ATen/Parallel.h>
 #include <torch/cuda.h>
+#include <torch/types.h>
 
 #include <cstring>
 #include <exception>

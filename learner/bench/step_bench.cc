@@ -1,6 +1,7 @@
 // Seconds of the parts of a training step: learner_step_bench MODEL_DIR [groups=4] [completions=8]
 // [prompt=64] [new=64] [threads=2] [steps=3]. A group's prompt is computed once; the last line is JSON.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <sys/resource.h>
 
 #include <cstdio>
