@@ -13,6 +13,7 @@
 #include "services/coordinator/job_wire.h"
 #include "services/wire/field_check.h"
 #include "services/wire/job_spec.h"
+#include "services/wire/known_fields.h"
 #include "services/wire/learner.h"
 
 namespace sluice {
@@ -61,6 +62,7 @@ grpc::ServerUnaryReactor* JobAdapter::SubmitJob(grpc::CallbackServerContext* con
     FieldCheck check;
     check.AtMost(request->request_id().size(), kMaxNameBytes, "request_id", "bytes");
     SLUICE_RETURN_IF_ERROR(check.status());
+    SLUICE_RETURN_IF_ERROR(CheckKnownFields(*request));
     SLUICE_ASSIGN_OR_RETURN(const JobSpec spec, FromProto(request->spec()));
     SLUICE_ASSIGN_OR_RETURN(*response->mutable_job(), coordinator_.Submit(spec, request->request_id()));
     return absl::OkStatus();
@@ -71,6 +73,7 @@ grpc::ServerUnaryReactor* JobAdapter::CheckJob(grpc::CallbackServerContext* cont
                                                const v1::CheckJobRequest* request,
                                                v1::CheckJobResponse* response) {
   return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckKnownFields(*request));
     SLUICE_ASSIGN_OR_RETURN(const JobSpec spec, FromProto(request->spec()));
     SLUICE_ASSIGN_OR_RETURN(const CheckedJob checked, coordinator_.Check(spec));
     *response->mutable_resolved_spec() = ToProto(checked.spec);
