@@ -54,7 +54,14 @@ class ModelPromptEncoder final : public PromptEncoder {
                      "M parameters (", active / 1e6, "M active per token), context ", config_.max_positions),
         absl::StrCat("learner memory: about ", parameters * 16 / 1e6,
                      " MB for masters, gradient and moments, shared over its ranks; rollout memory: about ",
-                     parameters * 2 / 1e6, " MB of bf16 weights per worker, and the cache")};
+                     parameters * 2 / 1e6, " MB of bf16 weights per worker, and the cache"),
+        // Masters and two moments, all float32.
+        absl::StrCat(
+            "learner disk: about ", parameters * 12 / 1e6,
+            " MB for each checkpoint (checkpoint.keep of them and one more ", "while it is made) and ",
+            parameters * 2 / 1e6,
+            " MB of bf16 weights for each version that may still be needed: at most ten or so while it runs "
+            "at a small staleness, those with a checkpoint once it is over")};
   }
 
  private:
