@@ -232,8 +232,11 @@ absl::StatusOr<JobView> CoordinatorImpl::Control(const JobId& job, JobState want
   SLUICE_ASSIGN_OR_RETURN(const JobView before, views_.Get(job));
   if (IsTerminal(before.state)) {
     if (before.state == wanted) return before;
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", job, " has ended: ", JobStateName(before.state)));
+    const bool again = before.state == JobState::kFailed && wanted == JobState::kRunning;
+    if (!again) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", job, " has ended: ", JobStateName(before.state)));
+    }
   }
   SLUICE_RETURN_IF_ERROR(OnActor([this, job, wanted] {
     SLUICE_FAIL_POINT("coordinator.controlling");

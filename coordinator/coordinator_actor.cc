@@ -283,7 +283,9 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
     return absl::OkStatus();
   }
   auto it = waiting_.find(job);
+  if (it == waiting_.end() && wanted == JobState::kRunning) return TakeUp(job);
   if (it == waiting_.end()) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has ended"));
+  if (auto held = held_back_.find(job); held != held_back_.end()) held->second.until = absl::InfinitePast();
   JobRow row = it->second;
   row.paused = wanted == JobState::kPaused;
   row.view.state = row.paused ? JobState::kPaused : JobState::kPending;
@@ -301,6 +303,7 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
   views_.Publish(row.view);
   if (wanted == JobState::kCancelled) {
     waiting_.erase(it);
+    held_back_.erase(job);
     prompts_.erase(job);
     std::erase(order_, job);
   } else {

@@ -111,6 +111,14 @@ absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
     }
     case LearnerOp::kPromote:
       return call.trainer->Promote(call.job, call.start.number).status();
+    case LearnerOp::kFindCheckpoint: {
+      SLUICE_ASSIGN_OR_RETURN(const std::vector<CheckpointInfo> kept,
+                              call.trainer->ListCheckpoints(call.job));
+      for (const CheckpointInfo& info : kept) {
+        if (info.version <= call.start.number) answer.done.found = std::max(answer.done.found, info.version);
+      }
+      return absl::OkStatus();
+    }
   }
   return absl::InternalError("an unknown call to the learner");
 }

@@ -96,6 +96,9 @@ class CoordinatorImpl final : public Coordinator {
   bool ActivateOne();
   bool HasPrompts(const JobRow& row);
   void Activate(const JobId& job, const std::string& learner);
+  void HoldBack(JobRow row, const absl::Status& why);
+  bool IsHeldBack(const JobId& job) const;
+  absl::Status TakeUp(const JobId& job);
   std::map<uint64_t, JobId> WhoYields();
   bool MakeRoom();
   void StandDown(ActiveRun& run, const JobId& to);
@@ -159,15 +162,22 @@ class CoordinatorImpl final : public Coordinator {
   // Prompts of jobs in waiting_ whose turn has come. Null: they are being read. Shared with the reading
   // thread.
   std::map<JobId, std::shared_ptr<absl::StatusOr<PromptSet>>> prompts_;
-  std::vector<JobId> order_;                               // of submission; those in waiting_ and in runs_
-  std::map<uint64_t, std::unique_ptr<ActiveRun>> runs_;    // by number
-  uint64_t last_run_ = 0;                                  // the number given last
+  // Of jobs in waiting_ that could not run: something is missing that may be brought back.
+  struct HeldBack {
+    std::string why;
+    absl::Time until;  // real time; then they are tried again
+    absl::Duration pause;
+  };
+  std::map<JobId, HeldBack> held_back_;
+  std::vector<JobId> order_;                             // of submission; those in waiting_ and in runs_
+  std::map<uint64_t, std::unique_ptr<ActiveRun>> runs_;  // by number
+  uint64_t last_run_ = 0;                                // the number given last
   std::map<std::string, RegisteredWorker> learners_, rewards_;  // that are alive
-  std::map<std::string, RolloutMember> rollouts_;          // too
-  std::map<std::string, int> learner_calls_;               // under way, by learner, of runs that are over too
-  WorkOrders orders_;                                      // under way with workers that dialled in
-  std::string turns_;                                      // what the waiting jobs were told last
-  bool waiting_changed_ = false;                           // since then
+  std::map<std::string, RolloutMember> rollouts_;               // too
+  std::map<std::string, int> learner_calls_;  // under way, by learner, of runs that are over too
+  WorkOrders orders_;                         // under way with workers that dialled in
+  std::string turns_;                         // what the waiting jobs were told last
+  bool waiting_changed_ = false;              // since then
   WorkerShares shares_;
   std::vector<ShareClaim> claims_;  // that the workers were shared out by
   bool workers_changed_ = false;    // since then

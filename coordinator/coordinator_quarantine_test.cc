@@ -53,7 +53,7 @@ TEST_F(QuarantineTest, PromptIsListedAndNotHandedOutAgain) {
     EXPECT_EQ(sample.prompt_row, 3);
     EXPECT_EQ(sample.prompt_uid, "line-4");
     EXPECT_THAT(sample.reason, HasSubstr("scripted failure"));
-    EXPECT_EQ(sample.attempts, 1);
+    EXPECT_EQ(sample.attempts, spec_.timeout.max_attempts);
     EXPECT_FALSE(sample.released);
     draws.insert(sample.sample.draw);
   }

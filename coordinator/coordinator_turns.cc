@@ -9,9 +9,13 @@
 #include "coordinator/prompts/prompt_source.h"
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
+#include "core/base/status.h"
 
 namespace sluice {
 namespace {
+
+// Between tries of a job that cannot run.
+constexpr absl::Duration kFirstHold = absl::Seconds(1), kLongestHold = absl::Minutes(1);
 
 // Then its checkpoints are where its learner is.
 bool HasBegun(const JobRow& row) { return row.view.version >= 0 || row.view.warm_start_step > 0; }
@@ -78,7 +82,7 @@ void CoordinatorImpl::GiveLearner(ActiveRun& run, const std::string& learner) {
 bool CoordinatorImpl::ActivateOne() {
   for (const JobId& job : TurnOrder()) {
     const JobRow& row = waiting_.at(job);
-    if (row.paused && !HasBegun(row)) continue;
+    if ((row.paused && !HasBegun(row)) || IsHeldBack(job)) continue;
     const std::string learner = FreeLearner(row);
     const bool comes = std::any_of(learners_.begin(), learners_.end(),
                                    [&row](const auto& entry) { return MayUse(row, entry.first); });
@@ -114,10 +118,11 @@ bool CoordinatorImpl::HasPrompts(const JobRow& row) {
 void CoordinatorImpl::Activate(const JobId& job, const std::string& learner) {
   const JobRow row = std::move(waiting_.extract(job).mapped());
   absl::StatusOr<PromptSet> prompts = std::move(*prompts_.extract(job).mapped());
-  if (!prompts.ok()) return FailWaiting(row, prompts.status());
+  if (!prompts.ok()) return HoldBack(row, prompts.status());
   auto restored =
       JobRun::Restore(row, *std::move(prompts), *store_, absl::StrCat(options_.state_dir, "/jobs/", job));
-  if (!restored.ok()) return FailWaiting(row, restored.status());
+  if (!restored.ok()) return HoldBack(row, restored.status());
+  held_back_.erase(job);
   auto run = std::make_unique<ActiveRun>(++last_run_, *std::move(restored), options_.stall);
   run->job->Admit(low_disk_.empty());
   run->ledger = row.view.ledger;
@@ -132,13 +137,59 @@ void CoordinatorImpl::Activate(const JobId& job, const std::string& learner) {
   FlushRun(active);
 }
 
+// It waits, and is tried again now and then. Others run meanwhile.
+void CoordinatorImpl::HoldBack(JobRow row, const absl::Status& why) {
+  const JobId job = row.view.job;
+  HeldBack& held = held_back_[job];
+  held.pause = std::clamp(held.pause * 2, kFirstHold, kLongestHold);
+  held.until = absl::Now() + held.pause;
+  const std::string text(why.message());
+  if (std::exchange(held.why, text) != text)
+    NoteWaiting(row, options_.clock->Now(), absl::StrCat("cannot run: ", text));
+  waiting_[job] = std::move(row);
+  waiting_changed_ = true;
+}
+
+bool CoordinatorImpl::IsHeldBack(const JobId& job) const {
+  const auto held = held_back_.find(job);
+  return held != held_back_.end() && absl::Now() < held->second.until;
+}
+
+// A job that failed waits for its turn again. What it had under way was cancelled.
+absl::Status CoordinatorImpl::TakeUp(const JobId& job) {
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<JobRow> rows, store_->LoadJobs());
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const JobRow& r) { return r.view.job == job; });
+  if (found == rows.end() || found->view.state != JobState::kFailed)
+    return absl::FailedPreconditionError(absl::StrCat("job ", job, " has ended"));
+  JobRow row = *found;
+  if (row.next_draw > 0 && (row.view.spec.deterministic || !row.view.spec.replay.job.empty())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", job, " is deterministic and lost what it had under way when it failed: submit it anew"));
+  }
+  row.view.state = JobState::kPending;
+  row.view.error.clear();
+  row.view.end_time = absl::InfiniteFuture();
+  row.paused = false;
+  SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(tx.WithdrawBatch(job, row.view.version + 1));
+    return tx.UpdateJob(row);
+  }));
+  NoteWaiting(row, options_.clock->Now(), "taken up again");
+  order_.push_back(job);
+  waiting_[job] = std::move(row);
+  waiting_changed_ = true;
+  PublishWaiting();
+  return absl::OkStatus();
+}
+
 // Who gives its learner to a job that waits and has the higher priority: of those that may the one with the
 // lowest priority, then the one that began last. Run number -> the job that it makes room for.
 std::map<uint64_t, JobId> CoordinatorImpl::WhoYields() {
   std::map<uint64_t, JobId> yields;
   for (const JobId& job : TurnOrder()) {
     const JobRow& row = waiting_.at(job);
-    if (row.paused || !FreeLearner(row).empty()) continue;
+    if (row.paused || IsHeldBack(job) || !FreeLearner(row).empty()) continue;
     const ActiveRun* least = nullptr;
     for (const auto& [number, run] : runs_) {
       const int32_t priority = PriorityOf(run->job->row());
@@ -199,6 +250,10 @@ void CoordinatorImpl::NoteWaiting(JobRow& row, absl::Time now, const std::string
 
 std::string CoordinatorImpl::WaitsBehind(const JobRow& row) {
   if (row.paused) return "`sluice resume` (paused)";
+  if (const auto held = held_back_.find(row.view.job); held != held_back_.end()) {
+    return absl::StrCat("what it needs, which is looked for again and again, at once by `sluice resume`: ",
+                        held->second.why);
+  }
   if (const auto it = prompts_.find(row.view.job); it != prompts_.end() && it->second == nullptr)
     return "its prompts to be read";
   std::vector<std::string> ahead;

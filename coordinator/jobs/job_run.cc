@@ -53,7 +53,15 @@ std::string DetailOf(const Verdict& verdict) {
   return detail;
 }
 
+// What a component has to ask is away.
+bool IsUnavailable(const Verdict& verdict) {
+  return verdict.kind == VerdictKind::kInfrastructure &&
+         std::any_of(verdict.components.begin(), verdict.components.end(),
+                     [](const VerdictComponent& part) { return part.outcome == "unavailable"; });
+}
+
 Judged JudgedOf(const Verdict& verdict) {
+  if (IsUnavailable(verdict)) return {Judgement::kUnavailable, 0, DetailOf(verdict)};
   if (verdict.HasReward() && std::isfinite(verdict.value)) return {Judgement::kReward, verdict.value};
   return {verdict.kind == VerdictKind::kUndecided ? Judgement::kUndecided : Judgement::kInfrastructure, 0,
           DetailOf(verdict)};
@@ -319,6 +327,7 @@ void JobRun::Quarantine(absl::Time now, const SettleSample& a) {
   view.prompt_row = static_cast<int64_t>(row);
   view.prompt_uid = prompts_.training[row].uid;
   view.reason = a.reason;
+  view.attempts = a.tries;
   view.time = now;
   quarantine_.Add(row);
   writes_.push_back([job = row_.view.job, view](StoreTransaction& tx) { return tx.Quarantine(job, view); });
@@ -356,7 +365,8 @@ StepRecordView JobRun::RecordOf(absl::Time now, const CommitVersion& a) {
   double tokens = 0;
   for (Draw draw : a.draws) {
     groups.push_back(summaries_[draw]);
-    tokens += static_cast<double>(groups.back().tokens);
+    const std::vector<int64_t>& lengths = groups.back().lengths;
+    tokens += static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
     staleness.push_back(StalenessOf(groups.back(), a.policy.version - 1));
     summaries_.erase(draw);
   }

@@ -15,6 +15,7 @@ namespace sluice {
 
 void JobRun::Apply(absl::Time now, const RecordRollBack& a) {
   const Fork& f = a.fork;
+  evaluation_ = {};  // of the version that is left, where one was under way
   writes_.push_back([job = row_.view.job,
                      rollback = StoredRollback{f.version, f.parent, f.first_draw, f.reason, now, false}](
                         StoreTransaction& tx) { return tx.RecordRollBack(job, rollback); });

@@ -132,7 +132,7 @@ struct QuarantineView {
   int64_t prompt_row = -1;  // from 0, of the rows of prompts.file; -1: not known
   std::string prompt_uid;
   std::string reason;
-  int64_t attempts = 0;                    // at its draw
+  int64_t attempts = 0;                    // at it that failed; at least those at its draw
   absl::Time time = absl::InfinitePast();  // InfinitePast: not known
   bool released = false;                   // its prompt is handed out again
 };

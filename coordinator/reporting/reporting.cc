@@ -128,6 +128,14 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
   gauge("clip_fraction", "sluice_ratio_clip_fraction",
         "Share of tokens whose ratio was clipped in the last step.");
   gauge("completion_tokens", "sluice_completion_tokens", "Mean tokens of a completion in the last step.");
+  gauge("completion_tokens_p50", "sluice_completion_tokens_p50",
+        "Median tokens of a completion in the last step.");
+  gauge("completion_tokens_p95", "sluice_completion_tokens_p95",
+        "Tokens that 95 of 100 completions of the last step are not above.");
+  gauge("completion_tokens_max", "sluice_completion_tokens_max",
+        "Tokens of the longest completion in the last step.");
+  gauge("truncated_share", "sluice_completions_truncated_ratio",
+        "Share of the last step's completions that were cut off at sampling.max_new_tokens.");
   gauge("staleness_max", "sluice_staleness_versions", "Greatest staleness of a group in the last step.");
   gauge("group_ties", "sluice_group_zero_variance_ratio",
         "Share of the groups completed for the last step whose rewards all tie, filtered ones included.");

@@ -72,6 +72,8 @@ class WaitFinder {
         return absl::StrCat("version ", learner.op_version, " to be made of an older one");
       case LearnerOp::kPromote:
         return absl::StrCat("the checkpoint of version ", learner.op_version, ", which is promoted");
+      case LearnerOp::kFindCheckpoint:
+        return "the last checkpoint to be found";
     }
     return "";
   }

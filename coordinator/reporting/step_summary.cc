@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 
@@ -10,8 +11,9 @@ namespace sluice {
 GroupSummary SummariseGroup(const Group& group) {
   GroupSummary out;
   for (const ScoredSample& sample : group.samples) {
-    ++out.completions;
-    out.tokens += static_cast<int64_t>(sample.trajectory.tokens.size());
+    out.lengths.push_back(static_cast<int64_t>(sample.trajectory.tokens.size()));
+    out.stopped += sample.trajectory.finish_reason == FinishReason::kStop;
+    out.truncated += sample.trajectory.finish_reason == FinishReason::kLength;
     for (const VersionSpan& span : sample.trajectory.spans) {
       out.oldest = out.oldest == kNoPolicyVersion ? span.version : std::min(out.oldest, span.version);
     }
@@ -28,6 +30,15 @@ GroupSummary SummariseGroup(const Group& group) {
   return out;
 }
 
+int64_t PercentileOf(std::vector<int64_t> lengths, double share) {
+  if (lengths.empty()) return 0;
+  const auto count = static_cast<double>(lengths.size());
+  const auto rank = static_cast<int64_t>(std::clamp(std::ceil(share * count), 1.0, count));
+  const auto at = lengths.begin() + (rank - 1);
+  std::nth_element(lengths.begin(), at, lengths.end());
+  return *at;
+}
+
 int64_t StalenessOf(const GroupSummary& group, PolicyVersion version_before) {
   return group.oldest == kNoPolicyVersion ? 0 : version_before - group.oldest;
 }
@@ -36,8 +47,9 @@ std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& gr
                                              PolicyVersion version_before, int64_t filtered) {
   std::map<std::string, double> out;
   if (groups.empty()) return out;
-  double sum = 0, squares = 0, rewards = 0, completions = 0, tokens = 0, ties = 0, staleness = 0;
-  int64_t stalest = 0;
+  double sum = 0, squares = 0, rewards = 0, ties = 0, staleness = 0;
+  int64_t stalest = 0, stopped = 0, truncated = 0;
+  std::vector<int64_t> lengths;
   std::map<std::string, std::pair<double, int64_t>> components;
   for (const GroupSummary& group : groups) {
     for (double reward : group.rewards) {
@@ -49,8 +61,9 @@ std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& gr
       components[name].first += part.first;
       components[name].second += part.second;
     }
-    completions += static_cast<double>(group.completions);
-    tokens += static_cast<double>(group.tokens);
+    lengths.insert(lengths.end(), group.lengths.begin(), group.lengths.end());
+    stopped += group.stopped;
+    truncated += group.truncated;
     ties += group.tied;
     const int64_t age = StalenessOf(group, version_before);
     stalest = std::max(stalest, age);
@@ -64,7 +77,18 @@ std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& gr
   for (const auto& [name, part] : components) {
     out[absl::StrCat("reward_", name)] = part.first / static_cast<double>(part.second);
   }
-  if (completions > 0) out["completion_tokens"] = tokens / completions;
+  if (!lengths.empty()) {
+    const auto completions = static_cast<double>(lengths.size());
+    out["completion_tokens"] =
+        static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), int64_t{0})) / completions;
+    out["completion_tokens_p50"] = static_cast<double>(PercentileOf(lengths, 0.5));
+    out["completion_tokens_p95"] = static_cast<double>(PercentileOf(lengths, 0.95));
+    out["completion_tokens_max"] = static_cast<double>(PercentileOf(lengths, 1));
+    out["finish_stop"] = static_cast<double>(stopped);
+    out["finish_length"] = static_cast<double>(truncated);
+    out["finish_other"] = completions - static_cast<double>(stopped + truncated);
+    out["truncated_share"] = static_cast<double>(truncated) / completions;
+  }
   out["staleness_max"] = static_cast<double>(stalest);
   out["staleness_mean"] = staleness / count;
   out["group_ties"] = (ties + static_cast<double>(filtered)) / (count + static_cast<double>(filtered));

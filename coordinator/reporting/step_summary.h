@@ -15,8 +15,9 @@ namespace sluice {
 struct GroupSummary {
   std::vector<double> rewards;                                   // of samples with one
   std::map<std::string, std::pair<double, int64_t>> components;  // name -> sum, count; of those samples
-  int64_t completions = 0, tokens = 0;                           // of all samples
-  PolicyVersion oldest = kNoPolicyVersion;                       // span version
+  std::vector<int64_t> lengths;                                  // tokens of each completion
+  int64_t stopped = 0, truncated = 0;       // completions that ended by a stop, by max_new_tokens
+  PolicyVersion oldest = kNoPolicyVersion;  // span version
   bool tied = false;
 };
 GroupSummary SummariseGroup(const Group& group);
@@ -24,9 +25,15 @@ GroupSummary SummariseGroup(const Group& group);
 // Versions between the oldest that the group was sampled at and the one before its step; 0 without samples.
 int64_t StalenessOf(const GroupSummary& group, PolicyVersion version_before);
 
-// reward, reward_std, reward_<component>, completion_tokens, staleness_max, staleness_mean, group_ties;
-// staleness is counted from `version_before`, the version before the step. group_ties is the share among the
-// groups and `filtered` more, which were complete and dropped because they tie.
+// Of lengths in any order, by nearest rank: the least that at least this share (0 to 1) is not above. 0 of
+// none.
+int64_t PercentileOf(std::vector<int64_t> lengths, double share);
+
+// reward, reward_std, reward_<component>, completion_tokens (mean; also _p50, _p95, _max), finish_stop,
+// finish_length, finish_other (completions), truncated_share (those that hit max_new_tokens), staleness_max,
+// staleness_mean, group_ties; staleness is counted from `version_before`, the version before the step.
+// group_ties is the share among the groups and `filtered` more, which were complete and dropped because they
+// tie.
 std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
                                              PolicyVersion version_before, int64_t filtered = 0);
 

@@ -125,7 +125,8 @@ void SchedulerStep::Retry(const SampleRef& ref, SampleSlot& slot, TryFailure fai
   slot.failures += failure == TryFailure::kError;
   slot.losses += failure == TryFailure::kLost;
   if (tried_enough() && !s_.plan.deterministic)
-    return Lose(ref, LedgerColumn::kQuarantined, WithDetail("could not be generated", error));
+    return Lose(ref, LedgerColumn::kQuarantined, WithDetail("could not be generated", error),
+                slot.failures + slot.losses);
   slot.status = SampleStatus::kPending;
   if (tried_enough() && !before) NoteRetried(ref, error);
 }
@@ -178,7 +179,10 @@ void SchedulerStep::ExpireCalls() {
     Do(CancelGenerate{id});
     EndAttempt(id, AttemptOutcome::kLost, TryFailure::kError, "its deadline passed");
   }
-  for (uint64_t id : due(s_.score_calls)) RequeueScores(id, true);
+  for (uint64_t id : due(s_.score_calls)) {
+    GoesAway(s_.score_calls.at(id).worker, "no answer within timeout.score_seconds");
+    RequeueScores(id, false);
+  }
 }
 
 }  // namespace sluice

@@ -41,7 +41,7 @@ void SchedulerStep::Dispatch() {
   if (!s_.paused && !s_.rollback && s_.version >= 0) {
     DispatchPending();
     DispatchHedges();
-    if (s_.admit) DispatchNew();
+    if (s_.admit && s_.reward_away.why.empty()) DispatchNew();
   }
   DispatchScores();
 }

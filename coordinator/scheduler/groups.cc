@@ -6,6 +6,18 @@
 #include "coordinator/scheduler/step.h"
 
 namespace sluice {
+namespace {
+
+constexpr absl::Duration kAwayNoted = absl::Seconds(1);  // a shorter while goes without an event
+
+// What is no fault of the samples: the service is gone, busy or late, or lacks what the job asks for.
+bool IsAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status) ||
+         absl::IsDeadlineExceeded(status) || absl::IsCancelled(status) || absl::IsInvalidArgument(status) ||
+         absl::IsFailedPrecondition(status);
+}
+
+}  // namespace
 
 // False after the last try.
 bool SchedulerStep::JudgeAgain(const SampleRef& ref, SampleSlot& slot, const std::string& error) {
@@ -26,16 +38,17 @@ void SchedulerStep::NoteRetried(const SampleRef& ref, const std::string& error) 
                        ref.index, " fails again and again and is tried on: ", error)});
 }
 
-void SchedulerStep::Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason) {
+void SchedulerStep::Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason,
+                         int32_t tries) {
   GroupState& group = s_.groups.at(ref.group);
   group.samples[ref.index].status = SampleStatus::kGone;
-  group.lost[ref.index] = LostSample{column, reason};
+  group.lost[ref.index] = LostSample{column, reason, tries};
 }
 
 // With the group's end, so that after a restart a group is either whole or begun anew.
 void SchedulerStep::SettleLost(const GroupKey& key, GroupState& group) {
   for (const auto& [index, lost] : std::exchange(group.lost, {})) {
-    if (!key.evaluation) Do(SettleSample{{key, index}, lost.column, lost.reason});
+    if (!key.evaluation) Do(SettleSample{{key, index}, lost.column, lost.reason, lost.tries});
   }
 }
 
@@ -53,32 +66,83 @@ void SchedulerStep::RequeueScores(uint64_t id, bool blame_checker) {
     if (!blame_checker) {
       QueueScore(ref, slot);
     } else if (!JudgeAgain(ref, slot, "the reward service does not judge it")) {
-      Lose(ref, LedgerColumn::kQuarantined, "could not be judged");
+      Lose(ref, LedgerColumn::kQuarantined, "could not be judged", slot.judge_failures);
       SampleChanged(ref.group);
     }
   }
 }
 
+// It judges nothing now, whatever it is asked.
+void SchedulerStep::GoesAway(const std::string& worker, const std::string& why) {
+  Rest(s_.reward, worker);
+  if (auto it = s_.reward.find(worker); it != s_.reward.end())
+    it->second.away = why.empty() ? "no answer" : why;
+}
+
+void SchedulerStep::TakeHealth(const std::string& worker, const std::vector<Judged>& verdicts) {
+  const auto it = s_.reward.find(worker);
+  if (it == s_.reward.end() || verdicts.empty()) return;
+  const auto has = [&](Judgement judgement) {
+    return std::find_if(verdicts.begin(), verdicts.end(),
+                        [=](const Judged& judged) { return judged.judgement == judgement; });
+  };
+  const auto unavailable = has(Judgement::kUnavailable);
+  const bool judges =
+      has(Judgement::kReward) != verdicts.end() || has(Judgement::kUndecided) != verdicts.end();
+  if (judges) it->second.away.clear();
+  if (unavailable != verdicts.end()) {
+    if (!judges) return GoesAway(worker, unavailable->detail);
+    return Rest(s_.reward, worker);
+  }
+  if (has(Judgement::kInfrastructure) == verdicts.end()) {
+    it->second.backoff = absl::ZeroDuration();
+  } else if (s_.plan.deterministic) {
+    Rest(s_.reward, worker);  // tried without limit, hence not at once
+  }
+}
+
+// Says when nobody judges any more, and when somebody does again.
+void SchedulerStep::WatchReward() {
+  RewardAway& away = s_.reward_away;
+  if (away.why.empty() && s_.index.reward.resting().empty()) return;
+  std::string why;
+  const bool asked = !s_.to_score.empty() || !s_.score_calls.empty();
+  for (auto& [name, worker] : s_.reward) {
+    if (!asked) worker.away.clear();  // else nobody would find out that it is back
+    if (!worker.alive) continue;
+    if (worker.away.empty()) {
+      why.clear();
+      break;
+    }
+    if (why.empty()) why = absl::StrCat(name, " does not judge: ", worker.away);
+  }
+  if (why.empty()) {
+    if (std::exchange(away, {}).noted) Do(Note{"the reward is judged again"});
+    return;
+  }
+  if (away.why.empty()) away.since = now_;
+  away.why = std::move(why);
+  if (away.noted || now_ < away.since + kAwayNoted) return;
+  away.noted = true;
+  Do(Note{absl::StrCat(away.why, "; nothing new is drawn until it does, which is tried again and again")});
+}
+
 void SchedulerStep::On(const ScoreEnded& e) {
   auto it = s_.score_calls.find(e.call);
   if (it == s_.score_calls.end()) return;
-  if (absl::IsInvalidArgument(e.status) || absl::IsFailedPrecondition(e.status)) {
-    return End(JobEnd::kFailed, absl::StrCat("the reward service refuses the job: ", e.status.message()));
-  }
   if (!e.status.ok() || e.verdicts.size() != it->second.items.size()) {
-    Rest(s_.reward, it->second.worker);
-    return RequeueScores(e.call, !absl::IsUnavailable(e.status));
+    const bool away = IsAway(e.status);
+    if (away) {
+      GoesAway(it->second.worker, std::string(e.status.message()));
+    } else {
+      Rest(s_.reward, it->second.worker);
+    }
+    return RequeueScores(e.call, !away);
   }
   const ScoreCallState call = it->second;
   s_.score_calls.erase(it);
-  const bool refused = std::any_of(e.verdicts.begin(), e.verdicts.end(), [](const Judged& judged) {
-    return judged.judgement == Judgement::kInfrastructure;
-  });
   EndCall(s_.reward, call.worker, e.call);
-  if (auto worker = s_.reward.find(call.worker); worker != s_.reward.end() && !refused)
-    worker->second.backoff = absl::ZeroDuration();
-  // Tried without limit, hence not at once.
-  if (refused && s_.plan.deterministic) Rest(s_.reward, call.worker);
+  TakeHealth(call.worker, e.verdicts);
   for (size_t i = 0; i < call.items.size(); ++i) {
     const SampleRef& ref = call.items[i];
     auto group = s_.groups.find(ref.group);
@@ -89,10 +153,13 @@ void SchedulerStep::On(const ScoreEnded& e) {
     if (judged.judgement == Judgement::kReward) {
       slot.status = SampleStatus::kScored;
       slot.reward = judged.reward;
+    } else if (judged.judgement == Judgement::kUnavailable) {
+      QueueScore(ref, slot);
     } else if (judged.judgement == Judgement::kUndecided) {
       Lose(ref, LedgerColumn::kDroppedFailed, WithDetail("the checker cannot decide", judged.detail));
     } else if (!JudgeAgain(ref, slot, WithDetail("the checker failed", judged.detail))) {
-      Lose(ref, LedgerColumn::kQuarantined, WithDetail("the checker failed", judged.detail));
+      Lose(ref, LedgerColumn::kQuarantined, WithDetail("the checker failed", judged.detail),
+           slot.judge_failures);
     }
   }
   for (const auto& [ref, reward] : e.compared) {

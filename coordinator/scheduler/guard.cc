@@ -172,10 +172,15 @@ void SchedulerStep::Breached(const Breach& breach) {
 }
 
 void SchedulerStep::PauseByGuard(const std::string& why) {
-  s_.paused = true;
   const bool refused = IsRefused(s_) && !s_.rollback;
-  s_.error = absl::StrCat("paused by the guard: ", why, "; `sluice resume` goes on",
-                          refused ? absl::StrCat(" and takes version ", s_.version, " all the same") : "");
+  PauseFor(absl::StrCat("paused by the guard: ", why, "; `sluice resume` goes on",
+                        refused ? absl::StrCat(" and takes version ", s_.version, " all the same") : ""));
+}
+
+void SchedulerStep::PauseFor(std::string why) {
+  if (s_.paused && s_.error == why) return;
+  s_.paused = true;
+  s_.error = std::move(why);
   Do(SaveState{});
   Do(Note{s_.error});
 }
@@ -183,13 +188,17 @@ void SchedulerStep::PauseByGuard(const std::string& why) {
 // Recorded together with what becomes of the samples, so that after a restart either all of it is decided or
 // none.
 void SchedulerStep::BeginRollBack(const Breach& breach) {
-  Fork fork;
-  fork.version = s_.version + 1;
-  fork.parent = std::max(s_.fork.version, RegularCheckpointBefore(s_.plan.checkpoint, breach.first_bad));
-  if (s_.promoted >= s_.fork.version && s_.promoted < breach.first_bad) fork.parent = s_.promoted;
-  fork.reason = breach.what;
+  PolicyVersion parent =
+      std::max(s_.fork.version, RegularCheckpointBefore(s_.plan.checkpoint, breach.first_bad));
+  if (s_.promoted >= s_.fork.version && s_.promoted < breach.first_bad) parent = s_.promoted;
+  GoBack(parent, breach.what);
+}
+
+void SchedulerStep::GoBack(PolicyVersion parent, const std::string& why) {
+  Fork fork{.version = s_.version + 1, .parent = parent, .reason = why};
   const std::string reason = absl::StrCat("version ", fork.version, " goes back to version ", fork.parent);
-  Do(Note{absl::StrCat(breach.what, "; ", reason)});
+  Do(Note{absl::StrCat(why, "; ", reason)});
+  GiveUpEvaluation();
   if (s_.plan.deterministic) {
     RollBackFixedDraws(reason);
   } else {
@@ -197,10 +206,23 @@ void SchedulerStep::BeginRollBack(const Breach& breach) {
   }
   fork.first_draw = s_.next_draw;
   s_.blocked_since = absl::InfiniteFuture();
+  s_.batch.clear();
   ForgetAdded();
   ++s_.rollbacks;
   s_.rollback = fork;
   Do(RecordRollBack{std::move(fork)});
+}
+
+// Of a version that is left before it was judged.
+void SchedulerStep::GiveUpEvaluation() {
+  for (const GroupKey& key : GroupKeys()) {
+    if (!key.evaluation) continue;
+    CancelAttempts(s_.groups.at(key));
+    EraseGroup(key);
+  }
+  s_.evaluation.reset();
+  s_.promoting = kNoPolicyVersion;
+  RetireCanary();
 }
 
 std::vector<GroupKey> SchedulerStep::GroupKeys() const {

@@ -53,6 +53,7 @@ void SchedulerStep::DriveLearner() {
   // Before the first version there is nothing to keep.
   if (s_.yields && s_.version >= 0) return MakeDurable();
   if (s_.paused) return;
+  if (!learner.different.empty()) return Call(LearnerOp::kFindCheckpoint, learner.version);
   if (learner.version == kNoPolicyVersion) {
     if (learner.warm_steps < s_.plan.warm_start_steps) return Call(LearnerOp::kSupervise, learner.warm_steps);
     return Call(LearnerOp::kPublishFirst, 0);
@@ -125,10 +126,10 @@ void SchedulerStep::On(const LearnerDone& e) {
   if (!e.status.ok()) return LearnerFailed(e);
   if (!e.expected_hash.empty() && learner.op != LearnerOp::kOpen &&
       e.policy.manifest_hash != e.expected_hash) {
-    return End(JobEnd::kFailed,
-               absl::StrCat("version ", e.policy.version,
-                            " was redone after the learner's restart and came out different: ", "manifest ",
-                            e.policy.manifest_hash, ", recorded ", e.expected_hash));
+    return CameOutDifferent(absl::StrCat("version ", e.policy.version,
+                                         " was redone after the learner's restart and came out different: "
+                                         "manifest ",
+                                         e.policy.manifest_hash, ", recorded ", e.expected_hash));
   }
   learner.backoff = absl::ZeroDuration();
   if (learner.op != LearnerOp::kOpen && learner.op != LearnerOp::kAddGroups) learner.failures = 0;
@@ -151,7 +152,10 @@ void SchedulerStep::On(const LearnerDone& e) {
       return JudgeStep(e.policy.version, e.metrics);
     case LearnerOp::kRedo:
       learner.version = e.policy.version;
-      if (learner.version == s_.version) s_.policy = e.policy;
+      if (learner.version == s_.version) {
+        s_.policy = e.policy;
+        s_.goes_on_without = false;
+      }
       Do(Note{absl::StrCat("the learner redid step ", e.policy.version, " with the same result")});
       return;
     case LearnerOp::kCheckpoint:
@@ -163,31 +167,74 @@ void SchedulerStep::On(const LearnerDone& e) {
     case LearnerOp::kPromote:
       s_.promoted = s_.checkpointed = std::exchange(s_.promoting, kNoPolicyVersion);
       return Do(PromoteVersion{s_.promoted});
+    case LearnerOp::kFindCheckpoint:
+      return ForkFrom(e.found);
   }
+}
+
+// A step cannot be redone: what was made of it cannot be gone on from.
+void SchedulerStep::CameOutDifferent(const std::string& why) {
+  LearnerState& learner = s_.learner;
+  if (s_.plan.deterministic) {
+    learner.open = false;
+    return PauseFor(absl::StrCat(why,
+                                 "; the job is deterministic: start the learner with the ranks, threads and ",
+                                 "processor that it had, then `sluice resume`"));
+  }
+  const bool made = learner.op == LearnerOp::kPublishFirst || learner.op == LearnerOp::kRollBack;
+  if (made && learner.open) learner.version = learner.op_version;
+  learner.different = why;
+}
+
+void SchedulerStep::ForkFrom(PolicyVersion checkpoint) {
+  const std::string why = std::exchange(s_.learner.different, "");
+  const bool lost = checkpoint < s_.checkpointed && !s_.goes_on_without;
+  if (lost || checkpoint == kNoPolicyVersion) return PauseForLost(why, checkpoint);
+  s_.goes_on_without = false;
+  GoBack(checkpoint, why);
+}
+
+// `last`: the newest checkpoint that the learner has.
+void SchedulerStep::PauseForLost(const std::string& why, PolicyVersion last) {
+  s_.checkpoint_lost = true;
+  s_.learner.open = false;
+  PauseFor(absl::StrCat(
+      why, "; the checkpoint of version ", s_.checkpointed, " is missing in the state folder of ", "learner ",
+      s_.learner.name, ", whose last is ",
+      last == kNoPolicyVersion ? "none" : absl::StrCat("that of version ", last),
+      ": bring the folder back and restart the learner; `sluice resume` goes on, from what is ", "there"));
 }
 
 void SchedulerStep::LearnerOpened(const LearnerDone& e) {
   LearnerState& learner = s_.learner;
   const bool one_ahead = e.state.version == s_.version + 1 &&
                          (!s_.batch.empty() || s_.rollback || s_.version == kNoPolicyVersion);
+  const bool same = e.expected_hash.empty() || e.state.policy.manifest_hash == e.expected_hash;
+  std::string foreign;
   if (e.state.version > s_.version && !one_ahead) {
-    return End(JobEnd::kFailed,
-               absl::StrCat("the learner has version ", e.state.version, " of this job, the store has ",
-                            s_.version, ": they do not belong together"));
+    foreign = absl::StrCat("learner ", learner.name, " has version ", e.state.version,
+                           " of this job, the store has ", s_.version);
+  } else if (!same && !s_.rollback) {  // a rollback leaves it, whatever it is
+    foreign = absl::StrCat("version ", e.state.version, " of learner ", learner.name, " has manifest ",
+                           e.state.policy.manifest_hash, ", the store recorded ", e.expected_hash);
   }
-  if (!e.expected_hash.empty() && e.state.policy.manifest_hash != e.expected_hash) {
-    return End(JobEnd::kFailed,
-               absl::StrCat("the learner's version ", e.state.version, " has manifest ",
-                            e.state.policy.manifest_hash, ", the store recorded ", e.expected_hash));
+  if (!foreign.empty()) {
+    Backoff(now_, learner.not_before, learner.backoff);
+    return PauseFor(absl::StrCat(foreign, ": they do not belong together; bring back the state folder of ",
+                                 "either, restart it, then `sluice resume`"));
   }
   if (std::exchange(learner.incarnation, e.state.incarnation) != e.state.incarnation) learner.failures = 0;
   learner.open = true;
+  learner.refuses.clear();
+  learner.different.clear();
   ForgetAdded();
   learner.warm_steps = e.state.warm_start_steps;
   // One ahead: its last answer was lost. The same call again returns it.
   learner.version = one_ahead ? s_.version : e.state.version;
-  if (e.state.version == s_.version && s_.version != kNoPolicyVersion) s_.policy = e.state.policy;
+  if (same && e.state.version == s_.version && s_.version != kNoPolicyVersion) s_.policy = e.state.policy;
   if (!e.state.policy.source.empty()) s_.policy.source = e.state.policy.source;  // it may have moved
+  if (learner.version == kNoPolicyVersion && s_.checkpointed > 0 && !s_.goes_on_without && !s_.paused)
+    return PauseForLost("the learner knows nothing of this job", kNoPolicyVersion);
   if (learner.version < s_.version && !s_.rollback) {
     Do(Note{absl::StrCat("the learner resumed at version ", learner.version, "; steps up to ", s_.version,
                          " are redone")});
@@ -205,15 +252,29 @@ void SchedulerStep::LearnerFailed(const LearnerDone& e) {
     Do(SaveState{});
     return;
   }
+  const bool gone = absl::IsNotFound(e.status) || absl::IsDataLoss(e.status);
+  const bool differs = absl::IsAlreadyExists(e.status);  // than what was published
+  const bool steps = learner.op == LearnerOp::kRedo || learner.op == LearnerOp::kStep;
+  const bool again = learner.op == LearnerOp::kRedo || (learner.op == LearnerOp::kRollBack && !s_.rollback);
+  if ((differs && steps) || (gone && again && !s_.plan.deterministic)) return CameOutDifferent(message);
   learner.open = false;
   ForgetAdded();
-  const bool no_way_back = absl::IsNotFound(e.status) || absl::IsDataLoss(e.status);
-  if (learner.op == LearnerOp::kRollBack && no_way_back) return PauseByGuard(message);
+  if (learner.op == LearnerOp::kRollBack && gone) return PauseByGuard(message);
   if (absl::IsUnavailable(e.status) || absl::IsCancelled(e.status)) return;
-  const bool final_answer = absl::IsInvalidArgument(e.status) || absl::IsDataLoss(e.status) ||
-                            absl::IsUnimplemented(e.status) ||
-                            (absl::IsNotFound(e.status) && learner.op == LearnerOp::kOpen);
-  if (final_answer || ++learner.failures > s_.plan.max_attempts) End(JobEnd::kFailed, message);
+  // It works for another coordinator: only a person can tell which of the two is to go on.
+  if (absl::IsAborted(e.status)) {
+    learner.refuses = std::string(e.status.message());
+    return;
+  }
+  const bool refused = absl::IsInvalidArgument(e.status) || absl::IsUnimplemented(e.status);
+  // What has a version was taken once: something else is missing.
+  if (refused && s_.version == kNoPolicyVersion) return End(JobEnd::kFailed, message);
+  if (learner.op == LearnerOp::kOpen) {
+    learner.refuses = std::string(e.status.message());
+    return;
+  }
+  if (refused || gone || ++learner.failures > s_.plan.max_attempts)
+    PauseFor(absl::StrCat(message, "; `sluice resume` tries again"));
 }
 
 void SchedulerStep::MaybeSucceed() {

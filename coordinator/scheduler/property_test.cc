@@ -80,6 +80,7 @@ Case CaseOf(uint64_t seed) {
                 .cancel = below(8) == 0 ? 1 : 0,
                 .give = below(6),
                 .yield = below(6)};
+  if (!out.plan.deterministic && below(2) == 0) out.faults.differ = below(30);
   if (below(8) == 0) out.faults.kill = 30, out.faults.coordinator_restart = 10;
   out.events = 50 + below(400);
   out.rollouts = 1 + below(3);

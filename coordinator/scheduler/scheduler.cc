@@ -120,6 +120,7 @@ void SchedulerStep::Advance() {
   ExpireCalls();
   ExpireLoads();
   ExpireGroups();
+  WatchReward();
   if (s_.plan.deterministic) FindCompleteBelow();
   if (IsRefused(s_) && !s_.paused && !s_.rollback) TakeRefused();
   DriveEvaluation();
@@ -179,6 +180,7 @@ void SchedulerStep::On(const ResumeEvent&) {
   s_.paused = false;
   s_.error.clear();
   s_.learner.failures = 0;
+  s_.goes_on_without = std::exchange(s_.checkpoint_lost, false);
   s_.drops_in_a_row = s_.barred.in_a_row = 0;
   s_.blocked_since = absl::InfiniteFuture();
   StartGroupClocks();
@@ -247,10 +249,15 @@ bool AnyAlive(const std::map<std::string, WorkerState>& workers) {
   return std::any_of(workers.begin(), workers.end(), [](const auto& w) { return w.second.alive; });
 }
 
+std::string Refusal(const SchedulerState& s) {
+  return absl::StrCat("learner ", s.learner.name,
+                      " to open the job, which is tried again and again: ", s.learner.refuses);
+}
+
 std::string LearnerActivity(const SchedulerState& s) {
   switch (s.learner.op) {
     case LearnerOp::kOpen:
-      return "the learner to open the job";
+      return s.learner.refuses.empty() ? "the learner to open the job" : Refusal(s);
     case LearnerOp::kSupervise:
       return absl::StrCat("the learner: warm start, step ", s.learner.op_version + 1, " of ",
                           s.plan.warm_start_steps);
@@ -269,6 +276,8 @@ std::string LearnerActivity(const SchedulerState& s) {
     case LearnerOp::kPromote:
       return absl::StrCat("the learner to make the checkpoint of version ", s.learner.op_version,
                           ", which is promoted");
+    case LearnerOp::kFindCheckpoint:
+      return "the learner to find its last checkpoint";
   }
   return "";
 }
@@ -312,11 +321,13 @@ std::string WaitingFor(const SchedulerState& s) {
     return s.learner.name.empty() ? "a learner to register"
                                   : absl::StrCat("learner ", s.learner.name, " to register");
   }
+  if (!s.learner.open && !s.learner.refuses.empty()) return Refusal(s);
   if (s.version >= 0 && s.version <= s.plan.stop_steps + 1) {
     if (!AnyAlive(s.rollout)) return "a rollout worker to register";
     if (!AnyAlive(s.reward)) return "a reward worker to register";
   }
   if (s.learner.busy && s.learner.op != LearnerOp::kAddGroups) return LearnerActivity(s);
+  if (!s.reward_away.why.empty()) return absl::StrCat("verdicts: ", s.reward_away.why);
   if (s.learner.backoff > absl::ZeroDuration() || !s.learner.open)
     return absl::StrCat("the learner ", s.learner.name, " to answer");
   const bool serving = std::any_of(s.rollout.begin(), s.rollout.end(), [](const auto& w) {

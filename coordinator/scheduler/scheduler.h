@@ -32,6 +32,11 @@
 // the draws up to the last that could have been issued are rolled back, so that where the fork is does not
 // depend on who was fast; the batch of version fork.version + 1 + k is then the draws from fork.first_draw +
 // k x groups_per_step on.
+//
+// A learner that was restarted redoes the steps that its checkpoint lacks. One that comes out different
+// (other ranks, threads or kernels) or cannot be redone is no end: the job goes back to the learner's last
+// checkpoint as by a rollback. A deterministic job pauses instead, and so does one whose learner lacks a
+// checkpoint that it had made durable, until a person resumes it.
 #pragma once
 
 #include <cstdint>
@@ -107,6 +112,7 @@ struct SampleSlot {
 struct LostSample {
   LedgerColumn column = LedgerColumn::kQuarantined;
   std::string reason;
+  int32_t tries = 0;  // that failed: of its generation, or of its judgement
 };
 
 struct GroupState {
@@ -147,6 +153,7 @@ struct WorkerState {
   int32_t slots = 1;                         // how many there may be
   bool called = false;                       // each attempt takes a thread: it has no stream
   bool canary = false;                       // has only what is on trial to do
+  std::string away;                          // why it judges nothing (reward); empty: it does
   absl::Time load_deadline;
   absl::Time not_before = absl::InfinitePast();  // rests until then
   absl::Duration backoff;
@@ -162,7 +169,8 @@ enum class LearnerOp {
   kRedo,
   kCheckpoint,
   kRollBack,
-  kPromote
+  kPromote,
+  kFindCheckpoint
 };
 
 struct LearnerState {
@@ -180,6 +188,8 @@ struct LearnerState {
   int32_t failures = 0;  // in a row, of one incarnation
   absl::Time not_before = absl::InfinitePast();
   absl::Duration backoff;
+  std::string refuses;    // why it does not open the job; tried again
+  std::string different;  // why a step cannot be redone; its last checkpoint is looked for
 };
 
 // Draws of prompts in quarantine among those that come next. They are settled at once.
@@ -225,6 +235,13 @@ struct Fork {
   std::string reason = {};
 };
 
+// That no reward worker judges anything.
+struct RewardAway {
+  std::string why;  // empty: one does, or none is registered
+  absl::Time since;
+  bool noted = false;
+};
+
 // Of a state: made with its first step, and kept from then on.
 struct SchedulerIndex {
   bool made = false;
@@ -267,6 +284,9 @@ struct SchedulerState {
   uint64_t next_id = 1;            // of attempts and calls
   std::map<std::string, WorkerState> rollout, reward;
   LearnerState learner;
+  RewardAway reward_away;
+  bool checkpoint_lost = false;  // the job is paused because the learner lacks a checkpoint that it had
+  bool goes_on_without = false;  // a person resumed it all the same; until the learner stands at `version`
   std::optional<EvaluationRun> evaluation;
   PolicyVersion unjudged = kNoPolicyVersion;  // evaluated; its score is to come
 
@@ -334,7 +354,8 @@ struct GenerateEnded {
   uint64_t attempt = 0;
   absl::Status status;
 };
-enum class Judgement { kReward, kUndecided, kInfrastructure };
+// kUnavailable: what the checker asks is away. Not the sample's fault.
+enum class Judgement { kReward, kUndecided, kInfrastructure, kUnavailable };
 struct Judged {
   Judgement judgement = Judgement::kReward;
   double reward = 0;
@@ -350,9 +371,10 @@ struct ScoreEnded {
 struct LearnerDone {
   uint64_t call = 0;
   absl::Status status;
-  TrainerState state;         // of kOpen
-  PolicyRef policy;           // of kPublishFirst, kStep, kRedo
-  std::string expected_hash;  // in the store for the version it reports; empty: none
+  TrainerState state;                      // of kOpen
+  PolicyRef policy;                        // of kPublishFirst, kStep, kRedo
+  PolicyVersion found = kNoPolicyVersion;  // of kFindCheckpoint: the newest full one
+  std::string expected_hash;               // in the store for the version it reports; empty: none
   bool checkpointed = false;
   std::map<std::string, double> metrics = {};  // of kStep
 };
@@ -390,6 +412,7 @@ struct SettleSample {
   SampleRef sample;
   LedgerColumn column = LedgerColumn::kCancelled;
   std::string reason;
+  int32_t tries = 0;  // as LostSample's
 };
 struct DropGroup {
   Draw draw = 0;

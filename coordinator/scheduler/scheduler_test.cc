@@ -194,16 +194,76 @@ TEST_F(SchedulerTest, RedoesCommittedStepsAfterTheLearnersRestart) {
   EXPECT_EQ(s_.end, JobEnd::kNone);
 }
 
-TEST_F(SchedulerTest, FailsWhenARedoneStepComesOutDifferent) {
+TEST_F(SchedulerTest, GoesBackToTheCheckpointWhenARedoneStepComesOutDifferent) {
   s_.version = 3;
+  s_.checkpointed = 2;
+  s_.batch = {7, 8};
   Send(LearnerUp{"learner", 1});
   TrainerState state;
   state.version = 2;
   state.policy = Ref(2);
   AnswerLearner(state, "hash2");
   AnswerLearner({}, "another");
-  EXPECT_EQ(s_.end, JobEnd::kFailed);
-  EXPECT_NE(s_.error.find("came out different"), std::string::npos) << s_.error;
+  ASSERT_EQ(s_.learner.op, LearnerOp::kFindCheckpoint);
+  LearnerDone found;
+  found.call = *s_.learner.busy;
+  found.found = 2;
+  Send(found);
+  ASSERT_EQ(s_.learner.op, LearnerOp::kRollBack);
+  EXPECT_TRUE(s_.batch.empty());
+  const Fork fork = All<RecordRollBack>().at(0).fork;
+  EXPECT_EQ(fork.version, 4);
+  EXPECT_EQ(fork.parent, 2);
+  EXPECT_NE(fork.reason.find("came out different"), std::string::npos) << fork.reason;
+  AnswerLearner();
+  EXPECT_EQ(s_.version, 4);
+  EXPECT_EQ(s_.end, JobEnd::kNone);
+}
+
+TEST_F(SchedulerTest, PausesWhenAStepCannotBeRedoneAndACheckpointIsMissing) {
+  s_.version = 5;
+  s_.checkpointed = 4;
+  Send(LearnerUp{"learner", 1});
+  TrainerState state;
+  state.version = 2;
+  state.policy = Ref(2);
+  AnswerLearner(state, "hash2");
+  FailLearner(absl::AlreadyExistsError("version 3 came out different"));
+  now_ += absl::Seconds(1);
+  Send(TickEvent{});
+  LearnerDone found;
+  ASSERT_EQ(s_.learner.op, LearnerOp::kFindCheckpoint);
+  found.call = *s_.learner.busy;
+  found.found = 2;
+  Send(found);
+  EXPECT_TRUE(s_.paused);
+  EXPECT_NE(s_.error.find("the checkpoint of version 4 is missing in the state folder of learner learner"),
+            std::string::npos)
+      << s_.error;
+  EXPECT_TRUE(All<RecordRollBack>().empty());
+  EXPECT_EQ(s_.end, JobEnd::kNone);
+}
+
+TEST_F(SchedulerTest, WaitsForWhatTheLearnerNeedsToOpenTheJob) {
+  s_.version = 1;
+  s_.checkpointed = 0;
+  Send(LearnerUp{"learner", 1});
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(s_.learner.op, LearnerOp::kOpen);
+    FailLearner(i % 2 == 0 ? absl::NotFoundError("/model: no such folder")
+                           : absl::InvalidArgumentError("/model: no such folder"));
+    EXPECT_FALSE(s_.paused);
+    EXPECT_EQ(WaitingFor(s_),
+              "learner learner to open the job, which is tried again and again: /model: no such folder");
+    now_ += absl::Seconds(6);
+    Send(TickEvent{});
+  }
+  EXPECT_EQ(s_.end, JobEnd::kNone);
+  TrainerState state;
+  state.version = 1;
+  state.policy = Ref(1);
+  AnswerLearner(state);
+  EXPECT_EQ(WaitingFor(s_), "a rollout worker to register");
 }
 
 TEST_F(SchedulerTest, AsksAgainForTheStepWhoseAnswerWasLost) {
@@ -244,10 +304,10 @@ TEST_F(SchedulerTest, LearnerThatIsKilledAgainAndAgainDoesNotFailTheJob) {
   }
 }
 
-TEST_F(SchedulerTest, LearnerThatRefusesAgainAndAgainFailsTheJob) {
+TEST_F(SchedulerTest, LearnerThatRefusesAgainAndAgainPausesTheJob) {
   Begin();
   CompleteAll(0);
-  for (int i = 0; i < 10 && s_.end == JobEnd::kNone; ++i) {
+  for (int i = 0; i < 10 && !s_.paused; ++i) {
     if (s_.learner.op == LearnerOp::kOpen) {
       TrainerState state;
       state.version = 0;
@@ -258,17 +318,20 @@ TEST_F(SchedulerTest, LearnerThatRefusesAgainAndAgainFailsTheJob) {
     now_ += absl::Seconds(6);
     Send(TickEvent{});
   }
-  EXPECT_EQ(s_.end, JobEnd::kFailed);
+  EXPECT_TRUE(s_.paused);
+  EXPECT_EQ(s_.error, "learner: a group for version 7; `sluice resume` tries again");
 }
 
-TEST_F(SchedulerTest, FailsWhenTheLearnerIsAheadOfTheStore) {
+TEST_F(SchedulerTest, PausesWhenTheLearnerIsAheadOfTheStore) {
   s_.version = 1;
   Send(LearnerUp{"learner", 1});
   TrainerState state;
   state.version = 2;
   state.policy = Ref(2);
   AnswerLearner(state);
-  EXPECT_EQ(s_.end, JobEnd::kFailed);
+  EXPECT_TRUE(s_.paused);
+  EXPECT_NE(s_.error.find("do not belong together"), std::string::npos) << s_.error;
+  EXPECT_FALSE(s_.learner.busy) << "not at once again";
 }
 
 TEST_F(SchedulerTest, IgnoresTheAnswerOfALearnerThatWasReplaced) {
@@ -473,14 +536,19 @@ TEST_F(SchedulerTest, ComparedRewardsDecideWhetherAGroupTies) {
   EXPECT_EQ(All<GroupComplete>().size(), groups);
 }
 
-TEST_F(SchedulerTest, EndsTheJobWhenTheRewardCannotBeHad) {
+TEST_F(SchedulerTest, WaitsWhileTheRewardCannotBeHad) {
   Begin();
   for (const StartGenerate& start : TakeAll<StartGenerate>()) Generate(start, 0);
   const auto scores = TakeAll<StartScore>();
   ASSERT_FALSE(scores.empty());
   Send(ScoreEnded{scores[0].call, absl::FailedPreconditionError("no sandbox: get one"), {}});
-  EXPECT_EQ(s_.end, JobEnd::kFailed);
-  EXPECT_NE(s_.error.find("no sandbox: get one"), std::string::npos) << s_.error;
+  EXPECT_EQ(s_.end, JobEnd::kNone);
+  EXPECT_EQ(WaitingFor(s_), "verdicts: reward does not judge: no sandbox: get one");
+  Send(RolloutUp{"r1", 9});
+  LoadAll();
+  EXPECT_TRUE(All<StartGenerate>().empty()) << "nothing new is drawn";
+  Send(RewardUp{"reward-1", 10});
+  EXPECT_FALSE(TakeAll<StartScore>().empty()) << "another one may have it";
 }
 
 TEST_F(SchedulerTest, CancelKeepsWhatWasGivenUpApart) {

@@ -105,10 +105,13 @@ class SchedulerStep {
   }
   bool JudgeAgain(const SampleRef& ref, SampleSlot& slot, const std::string& error);
   void QueueScore(const SampleRef& ref, SampleSlot& slot);
-  void Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason);
+  void Lose(const SampleRef& ref, LedgerColumn column, const std::string& reason, int32_t tries = 0);
   void SettleLost(const GroupKey& key, GroupState& group);
   void NoteRetried(const SampleRef& ref, const std::string& error);
   void RequeueScores(uint64_t call, bool blame_checker);
+  void GoesAway(const std::string& worker, const std::string& why);
+  void TakeHealth(const std::string& worker, const std::vector<Judged>& verdicts);
+  void WatchReward();
   void SampleChanged(const GroupKey& key);
   void FinishGroup(const GroupKey& key, GroupState& group);
   void Complete(const GroupKey& key, GroupState& group);
@@ -136,6 +139,9 @@ class SchedulerStep {
   void Call(LearnerOp op, int64_t number, std::vector<Draw> draws = {});
   void LearnerFailed(const LearnerDone& e);
   void LearnerOpened(const LearnerDone& e);
+  void CameOutDifferent(const std::string& why);
+  void ForkFrom(PolicyVersion checkpoint);
+  void PauseForLost(const std::string& why, PolicyVersion last);
   void Redo();
   void Commit(const PolicyRef& policy, bool checkpointed);
   void Advanced(const PolicyRef& policy);
@@ -155,7 +161,10 @@ class SchedulerStep {
   void JudgeStep(PolicyVersion version, const std::map<std::string, double>& metrics);
   void Breached(const Breach& breach);
   void PauseByGuard(const std::string& why);
+  void PauseFor(std::string why);  // which says what a person can do
   void BeginRollBack(const Breach& breach);
+  void GoBack(PolicyVersion parent, const std::string& why);
+  void GiveUpEvaluation();
   std::vector<GroupKey> GroupKeys() const;
   void RollBackGroups(const std::string& reason);
   void RollBackFixedDraws(const std::string& reason);

@@ -24,6 +24,7 @@ namespace sluice {
 struct Faults {
   int kill = 0, coordinator_restart = 0, lose = 0, repeat = 0, fail = 0, pause = 0, clock = 0, cancel = 0;
   int give = 0, yield = 0;  // to another job: a worker, the learner
+  int differ = 0;           // the learner comes back with another arithmetic
 };
 
 class SimulatedWorld {
@@ -54,6 +55,7 @@ class SimulatedWorld {
   // One thing happens: an answer arrives, or something goes wrong.
   void Play(const Faults& faults) {
     const auto chance = [&](int percent) { return Below(100) < static_cast<uint64_t>(percent); };
+    if (faults.differ > 0 && !learner_.process.up && chance(faults.differ)) ++learner_.arithmetic;
     if (chance(faults.kill)) return Kill();
     if (chance(faults.coordinator_restart)) return RestartCoordinator();
     if (chance(faults.pause)) return Below(2) == 0 ? Send(PauseEvent{}) : Send(ResumeEvent{});
@@ -116,6 +118,7 @@ class SimulatedWorld {
     std::set<Draw> added;
     std::set<PolicyVersion> checkpoints;  // that are kept
     PolicyVersion promoted = kNoPolicyVersion;
+    uint64_t arithmetic = 0;
   };
   struct Call {
     std::variant<StartGenerate, StartScore, StartLoad, StartLearner> start;
@@ -530,6 +533,11 @@ class SimulatedWorld {
         done.policy = Ref(start.number, learner_.made.at(start.number));
         done.expected_hash = Recorded(start.number);
         break;
+      case LearnerOp::kFindCheckpoint:
+        for (PolicyVersion checkpoint : learner_.checkpoints) {
+          if (checkpoint <= start.number) done.found = checkpoint;
+        }
+        break;
       case LearnerOp::kPromote:
         EXPECT_EQ(start.number, learner_.version);
         learner_.promoted = start.number;
@@ -568,7 +576,7 @@ class SimulatedWorld {
   }
   void Make(PolicyVersion version, const std::vector<Draw>& draws, LearnerDone& done) {
     if (version > learner_.version) {
-      uint64_t hash = Hash(0, std::stoull(learner_.made.at(version - 1)));
+      uint64_t hash = Hash(learner_.arithmetic, std::stoull(learner_.made.at(version - 1)));
       for (Draw draw : draws) {
         if (learner_.added.count(draw) == 0) {
           done.status = absl::FailedPreconditionError(absl::StrCat("group ", draw, " is missing"));
@@ -579,6 +587,11 @@ class SimulatedWorld {
           const LedgerColumn column = store_.groups().at(draw).columns[i];
           if (column == LedgerColumn::kInFlight || column == LedgerColumn::kTrained) hash = Hash(hash, i);
         }
+      }
+      const auto published = learner_.made.find(version);
+      if (published != learner_.made.end() && published->second != absl::StrCat(hash)) {
+        done.status = absl::AlreadyExistsError("it is published otherwise");
+        return;
       }
       learner_.made[version] = absl::StrCat(hash);
       learner_.version = version;

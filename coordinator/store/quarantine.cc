@@ -77,9 +77,9 @@ absl::Status StoreTransaction::Quarantine(const JobId& job, const QuarantineView
   return db_.Run(
       "INSERT OR REPLACE INTO quarantine (job, draw, idx, prompt_row, prompt_uid, reason, attempts, time) "
       "VALUES "
-      "(?1, ?2, ?3, ?4, ?5, ?6, (SELECT COUNT(*) FROM attempts WHERE job = ?1 AND draw = ?2), ?7)",
+      "(?1, ?2, ?3, ?4, ?5, ?6, MAX(?8, (SELECT COUNT(*) FROM attempts WHERE job = ?1 AND draw = ?2)), ?7)",
       {job, I(sample.sample.draw), int64_t{sample.sample.index}, sample.prompt_row, sample.prompt_uid,
-       sample.reason, absl::ToUnixMicros(sample.time)});
+       sample.reason, absl::ToUnixMicros(sample.time), sample.attempts});
 }
 
 absl::StatusOr<int64_t> StoreTransaction::ReleaseQuarantine(const JobId& job,

@@ -258,10 +258,23 @@ absl::Status StoreTransaction::CommitBatch(const JobId& job, const PolicyRef& po
 
 absl::Status StoreTransaction::RecordRollBack(const JobId& job, const StoredRollback& rollback) {
   SLUICE_FAIL_POINT("coordinator.rollback_recording");
+  SLUICE_RETURN_IF_ERROR(WithdrawBatch(job, rollback.version));
   SLUICE_RETURN_IF_ERROR(RecordBatch(job, rollback.version, {}));
   return db_.Run("INSERT INTO rollbacks VALUES (?, ?, ?, ?, ?, ?)",
                  {job, rollback.version, rollback.parent, I(rollback.first_draw), rollback.reason,
                   absl::ToUnixMicros(rollback.time)});
+}
+
+absl::Status StoreTransaction::WithdrawBatch(const JobId& job, PolicyVersion version) {
+  bool withdrawn = false;
+  SLUICE_RETURN_IF_ERROR(
+      db_.Query("SELECT 1 FROM batches WHERE job = ?1 AND version = ?2 AND committed = 0 AND NOT EXISTS "
+                "(SELECT 1 FROM rollbacks WHERE job = ?1 AND version = ?2)",
+                {job, version}, [&](const SqlRow&) { withdrawn = true; }));
+  if (!withdrawn) return absl::OkStatus();
+  SLUICE_RETURN_IF_ERROR(
+      db_.Run("DELETE FROM batch_draws WHERE job = ? AND version = ?", {job, version}));
+  return db_.Run("DELETE FROM batches WHERE job = ? AND version = ?", {job, version});
 }
 
 absl::Status StoreTransaction::RollBackDraws(const JobId& job, Draw first, const std::string& reason) {

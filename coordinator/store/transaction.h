@@ -50,7 +50,10 @@ class StoreTransaction {
   absl::Status CommitBatch(const JobId& job, const PolicyRef& policy, const std::vector<Draw>& draws,
                            const StepRecordView& record);
   // Like a batch without draws, which CommitBatch commits.
+  // In place of a batch that is recorded for its version, whose samples are settled otherwise.
   absl::Status RecordRollBack(const JobId& job, const StoredRollback& rollback);
+  // Forgets a batch that is recorded and not committed, unless it is a rollback's.
+  absl::Status WithdrawBatch(const JobId& job, PolicyVersion version);
   // All samples of the draws from `first` on, whatever column they are in, become rolled_back.
   // FAILED_PRECONDITION when one of them is trained.
   absl::Status RollBackDraws(const JobId& job, Draw first, const std::string& reason);

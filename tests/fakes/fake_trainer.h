@@ -57,6 +57,21 @@ class FakeTrainer final : public Trainer {
     absl::MutexLock lock(&mu_);
     salt_ += "'";
   }
+  void RestoreArithmetic() {
+    absl::MutexLock lock(&mu_);
+    salt_.clear();
+  }
+  // As when it comes back with an empty state folder.
+  void LoseFolder() {
+    absl::MutexLock lock(&mu_);
+    ++incarnation_;
+    opened_ = false;
+    groups_.clear();
+    results_.clear();
+    checkpoints_.clear();
+    checkpoint_ = kNoPolicyVersion;
+    warm_steps_ = checkpoint_warm_steps_ = 0;
+  }
   // Calls of Step wait until Unblock.
   void BlockStep() {
     absl::MutexLock lock(&mu_);
