@@ -70,6 +70,13 @@ absl::StatusOr<std::vector<Verdict>> RemoteBatchScorer::Ask(absl::Span<const Sco
   }
 }
 
+// "unavailable": no fault of the items, which may be judged when the service is back.
+ItemJudgement RemoteBatchScorer::NotJudged(const absl::Status& status) const {
+  ItemJudgement out = Infrastructure(absl::StrCat(spec_.service, ": ", status.ToString()));
+  if (MayHelp(status)) out.outcome = "unavailable";
+  return out;
+}
+
 std::vector<ItemJudgement> RemoteBatchScorer::Judge(absl::Span<const ScoreItem* const> items,
                                                     const JudgeLimits& limits) const {
   std::vector<ScoreItem> copies;
@@ -82,7 +89,7 @@ std::vector<ItemJudgement> RemoteBatchScorer::Judge(absl::Span<const ScoreItem* 
   for (size_t i = 0; i < items.size(); ++i) {
     out.push_back(verdicts.ok()
                       ? JudgementOf(std::move((*verdicts)[i]), *items[i])
-                      : Infrastructure(absl::StrCat(spec_.service, ": ", verdicts.status().ToString())));
+                      : NotJudged(verdicts.status()));
   }
   return out;
 }

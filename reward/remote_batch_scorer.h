@@ -37,6 +37,7 @@ class RemoteBatchScorer final : public BatchScorer {
   absl::StatusOr<std::vector<Verdict>> Ask(absl::Span<const ScoreItem> items,
                                            const JudgeLimits& limits) const;
   ItemJudgement JudgementOf(Verdict verdict, const ScoreItem& item) const;
+  ItemJudgement NotJudged(const absl::Status& status) const;
 
   const std::shared_ptr<Scorer> service_;
   const RemoteScorerSpec spec_;

@@ -125,7 +125,7 @@ TEST_F(RemoteBatchScorerTest, EndsWithItsLimits) {
   spec_.max_attempts = 20;
   JudgeLimits limits;
   limits.deadline = absl::Now();
-  EXPECT_EQ(Judge(1, limits)[0].kind, VerdictKind::kInfrastructure);
+  EXPECT_EQ(Judge(1, limits)[0].outcome, "unavailable");
   EXPECT_EQ(service_->sizes.size(), 1u);
   limits = {};
   limits.cancel.Cancel();
