@@ -448,7 +448,7 @@ Candidate WithoutBox(string_view text, Asked asked) {
   if (auto found = AnswerIs(text, false, asked)) return *std::move(found);
   if (auto found = OptionIs(text)) return *std::move(found);
   string_view trimmed = absl::StripAsciiWhitespace(text);
-  if (absl::EndsWith(trimmed, "####")) return {};  // cut off in front of the answer
+  if (absl::EndsWith(trimmed, "\n####")) return {};  // cut off in front of the answer
   bool listed = asked == Asked::kChoice && std::count(trimmed.begin(), trimmed.end(), ' ') > 2;
   if (IsBareAnswer(trimmed) && !(listed && HasProse(trimmed))) {
     return Found(ExtractionRule::kWhole, trimmed, static_cast<size_t>(trimmed.data() - text.data()));
@@ -490,11 +490,20 @@ Candidate LaterThan(string_view text, Candidate box, Asked asked) {
   return bare && !about ? Shifted(*std::move(stated), box.end) : box;
 }
 
+// Whether a box stands for the other case: "\boxed{24} if order matters, else \boxed{".
+bool IsBehindElse(string_view before) {
+  before = before.substr(before.size() - std::min<size_t>(before.size(), 32));
+  before = before.substr(0, before.find_last_of('\\'));
+  while (!before.empty() && (before.back() == '$' || IsBlank(before.back()))) before.remove_suffix(1);
+  return absl::EndsWith(before, " else") || absl::EndsWith(before, "otherwise");
+}
+
 Candidate FirstFound(string_view text, Asked asked) {
   auto tagged = InAnswerTag(text, asked);
   auto box = LastBox(text);
   if (box && IsAsked(box->text) && !(tagged && tagged->found.offset >= box->offset)) return {};
   if (tagged && (!box || tagged->found.offset >= box->offset)) return *std::move(tagged);
+  if (box && IsBehindElse(text.substr(0, box->offset))) return {};
   if (box) return LaterThan(text, Boxed(*std::move(box)), asked);
   size_t skipped = text.size() - std::min(text.size(), kTail);
   return Shifted(WithoutBox(text.substr(skipped), asked), skipped);

@@ -165,8 +165,8 @@ TEST(ExtractAnswerTest, TakesWhatStandsBehindHashes) {
       {"#### $1,072 dollars\n", "$1,072 dollars", R::kHashes},
       {"#### -72", "-72", R::kHashes},
       {"#### Step 1 of the plan\nWe get 5.", "5", R::kLastNumber},
-      {"it is 72 ####", "", R::kNone},
-      {"####72####", "", R::kNone},
+      {"it is 72 ####", "72", R::kLastNumber},
+      {"####72####", "72", R::kWhole},
   };
   for (const Row& row : rows) Check(row);
 }

@@ -283,8 +283,10 @@ bool Descent::ConsumeRelation(Relation* relation) {
                     {TokenKind::kNotIn, Relation::kNotIn},
                     {TokenKind::kApproximately, Relation::kApproximately},
                     {TokenKind::kCongruent, Relation::kEqual}};
-  const bool aligned = (Is(TokenKind::kAmpersand) || Is(TokenKind::kAnd)) &&
-                       enclosed_ == 0;  // "x &= 3" without its environment
+  // "x &= 3" without its environment
+  const bool ampersand =
+      Is(TokenKind::kAmpersand) || (Is(TokenKind::kAnd) && Peek(1).kind == TokenKind::kEqual);
+  const bool aligned = ampersand && enclosed_ == 0;
   for (const auto& entry : kRelations) {
     if (aligned && Peek(1).kind == entry.kind) Advance();
     if (!Consume(entry.kind)) continue;
