@@ -222,6 +222,11 @@ absl::StatusOr<SupervisedExample> ReadExample(const Row& row, const JobSpec& spe
 }  // namespace
 
 absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& encoder) {
+  if (spec.sampling.params.max_new_tokens >= encoder.max_positions()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.max_new_tokens: is ", spec.sampling.params.max_new_tokens,
+                     ", which leaves a prompt no room in the model's context of ", encoder.max_positions()));
+  }
   PromptSet set;
   Sha256 hash;
   PromptFileReader reader(spec, encoder);

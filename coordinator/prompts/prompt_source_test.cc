@@ -82,6 +82,13 @@ TEST_F(PromptSourceTest, TakesAnswersInAnySpelling) {
   EXPECT_TRUE(Load("{\"prompt\": \"ab\", \"answer\": \"x\"}").ok());
 }
 
+TEST_F(PromptSourceTest, NamesTheFieldWhenNoPromptHasRoomInTheContext) {
+  spec_.sampling.params.max_new_tokens = static_cast<int32_t>(encoder_.max_positions());
+  const std::string message(Load("{\"prompt\": \"ab\", \"answer\": \"4\"}").message());
+  EXPECT_THAT(message, testing::StartsWith("sampling.max_new_tokens: "));
+  EXPECT_THAT(message, testing::Not(HasSubstr("prompts.jsonl")));
+}
+
 TEST_F(PromptSourceTest, RefusesAPromptThatLeavesNoRoomInTheContext) {
   spec_.sampling.params.max_new_tokens = static_cast<int32_t>(encoder_.max_positions()) - 1;
   EXPECT_THAT(std::string(Load("{\"prompt\": \"ab\", \"answer\": \"4\"}").message()),
