@@ -46,7 +46,6 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(CoordinatorOption
     kept.on_commit = [seen = metrics.get()](absl::Duration took) { seen->Committed(took); };
   }
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.state_dir, std::move(kept)));
-  SLUICE_ASSIGN_OR_RETURN(options.ports.coordinator_epoch, store->NextEpoch(options.clock->Now()));
   SLUICE_ASSIGN_OR_RETURN(std::vector<JobRow> rows, store->LoadJobs());
   for (JobRow& row : rows) {
     SLUICE_ASSIGN_OR_RETURN(row.view.ledger, store->LoadLedger(row.view.job));

@@ -87,9 +87,8 @@ std::vector<ItemJudgement> RemoteBatchScorer::Judge(absl::Span<const ScoreItem* 
   }
   std::vector<ItemJudgement> out;
   for (size_t i = 0; i < items.size(); ++i) {
-    out.push_back(verdicts.ok()
-                      ? JudgementOf(std::move((*verdicts)[i]), *items[i])
-                      : NotJudged(verdicts.status()));
+    out.push_back(verdicts.ok() ? JudgementOf(std::move((*verdicts)[i]), *items[i])
+                                : NotJudged(verdicts.status()));
   }
   return out;
 }

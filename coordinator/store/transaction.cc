@@ -272,8 +272,7 @@ absl::Status StoreTransaction::WithdrawBatch(const JobId& job, PolicyVersion ver
                 "(SELECT 1 FROM rollbacks WHERE job = ?1 AND version = ?2)",
                 {job, version}, [&](const SqlRow&) { withdrawn = true; }));
   if (!withdrawn) return absl::OkStatus();
-  SLUICE_RETURN_IF_ERROR(
-      db_.Run("DELETE FROM batch_draws WHERE job = ? AND version = ?", {job, version}));
+  SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM batch_draws WHERE job = ? AND version = ?", {job, version}));
   return db_.Run("DELETE FROM batches WHERE job = ? AND version = ?", {job, version});
 }
 

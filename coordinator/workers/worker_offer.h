@@ -21,8 +21,8 @@ struct PortFactories {
   std::function<std::unique_ptr<RolloutWorker>(const std::string& address)> rollout;
   std::function<std::unique_ptr<Scorer>(const std::string& address)> reward;
   // With the epoch of this coordinator, by which a learner knows the newest of several.
+  // The coordinator's epoch is above those of its starts before.
   std::function<std::unique_ptr<Trainer>(const std::string& address, uint64_t coordinator_epoch)> learner;
-  uint64_t coordinator_epoch = 0;  // set by the coordinator, from its store: above those of its starts before
 };
 
 // A worker that wants to join.

@@ -24,7 +24,8 @@ Clock& LeaseClock() {
   return *clock;
 }
 
-absl::StatusOr<RegisteredWorker> WorkerRegistry::WorkerFrom(const WorkerOffer& offer) const {
+absl::StatusOr<RegisteredWorker> WorkerRegistry::WorkerFrom(const WorkerOffer& offer,
+                                                            uint64_t coordinator_epoch) const {
   if (offer.name.empty() || offer.name.size() > 128)
     return absl::InvalidArgumentError("name: must have 1 to 128 characters");
   if (offer.address.empty() || offer.address.size() > 1024) {
@@ -42,12 +43,23 @@ absl::StatusOr<RegisteredWorker> WorkerRegistry::WorkerFrom(const WorkerOffer& o
   if (offer.role == WorkerRole::kRollout && ports_.rollout) worker.rollout = ports_.rollout(offer.address);
   if (offer.role == WorkerRole::kReward && ports_.reward) worker.reward = ports_.reward(offer.address);
   if (offer.role == WorkerRole::kLearner && ports_.learner)
-    worker.learner = ports_.learner(offer.address, ports_.coordinator_epoch);
+    worker.learner = ports_.learner(offer.address, coordinator_epoch);
   if (!worker.rollout && !worker.reward && !worker.learner) {
     return absl::InvalidArgumentError(
         absl::StrCat("no port to ", WorkerRoleName(offer.role), " workers at ", offer.address));
   }
   return worker;
+}
+
+absl::StatusOr<uint64_t> WorkerRegistry::CoordinatorEpoch() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (coordinator_epoch_ > 0) return coordinator_epoch_;
+  }
+  SLUICE_ASSIGN_OR_RETURN(const uint64_t next, next_epoch_());
+  absl::MutexLock lock(&mu_);
+  if (coordinator_epoch_ == 0) coordinator_epoch_ = next;
+  return coordinator_epoch_;
 }
 
 absl::Status WorkerRegistry::MakeRoom() {
@@ -83,7 +95,11 @@ absl::Status WorkerRegistry::CheckName(const WorkerOffer& offer) const {
 }
 
 absl::StatusOr<RegisteredWorker> WorkerRegistry::Register(const WorkerOffer& offer, absl::Time now) {
-  SLUICE_ASSIGN_OR_RETURN(RegisteredWorker worker, WorkerFrom(offer));
+  uint64_t coordinator_epoch = 0;
+  if (offer.role == WorkerRole::kLearner) {
+    SLUICE_ASSIGN_OR_RETURN(coordinator_epoch, CoordinatorEpoch());
+  }
+  SLUICE_ASSIGN_OR_RETURN(RegisteredWorker worker, WorkerFrom(offer, coordinator_epoch));
   {
     absl::MutexLock lock(&mu_);
     SLUICE_RETURN_IF_ERROR(CheckName(offer));

@@ -68,7 +68,9 @@ class WorkerRegistry {
   absl::Duration lease() const { return lease_; }
 
  private:
-  absl::StatusOr<RegisteredWorker> WorkerFrom(const WorkerOffer& offer) const;
+  absl::StatusOr<RegisteredWorker> WorkerFrom(const WorkerOffer& offer, uint64_t coordinator_epoch) const;
+  // This coordinator's own, taken when its first learner comes: a start does not need a disk with room.
+  absl::StatusOr<uint64_t> CoordinatorEpoch();
   absl::Status CheckName(const WorkerOffer& offer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -77,6 +79,7 @@ class WorkerRegistry {
   const NextEpoch next_epoch_;
   mutable absl::Mutex mu_;
   std::map<std::string, RegisteredWorker> workers_ ABSL_GUARDED_BY(mu_);
+  uint64_t coordinator_epoch_ ABSL_GUARDED_BY(mu_) = 0;  // 0: not taken yet
 };
 
 }  // namespace sluice

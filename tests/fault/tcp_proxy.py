@@ -36,11 +36,15 @@ def process_of(port):
     wanted = f"socket:[{inode}]"
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            for descriptor in os.listdir(f"/proc/{pid}/fd"):
+            descriptors = os.listdir(f"/proc/{pid}/fd")
+        except OSError:  # the process is gone
+            continue
+        for descriptor in descriptors:
+            try:
                 if os.readlink(f"/proc/{pid}/fd/{descriptor}") == wanted:
                     return int(pid)
-        except OSError:
-            continue
+            except OSError:  # closed meanwhile, as the one that listed this folder is
+                continue
     return None
 
 

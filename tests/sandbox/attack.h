@@ -40,6 +40,7 @@ class AttackTest : public testing::TestWithParam<Attack> {
  protected:
   static void SetUpTestSuite();
   static void TearDownTestSuite();
+  void ExpectNothingBeyond(const HostSnapshot& before, const char* what);
   void Run(const Attack& attack);
   static Sandbox& sandbox() { return *sandbox_; }
   static std::unique_ptr<SandboxBox> Open();

@@ -70,7 +70,7 @@ class BadInput:
     # Job fields, with line and column.
     def job_fields(self):
         at = self.path("job.textproto")
-        self.not_submitted(self.job(old="group_size", new="group_sise"), f"{at}:6:13",
+        self.not_submitted(self.job(old="group_size", new="group_sise"), f"{at}:6:3: ",
                            'has no field "group_sise"', 'did you mean "group_size"?')
         self.not_submitted(self.job(old="group_size: 4", new="group_size: four"), f"{at}:6:15")
         self.not_submitted(self.job(old="seed: 3", new='name: "again"'), f"{at}:2:", "name")
