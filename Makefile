@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 .PHONY: help everything setup configure build check test soak demo format clean
 help:
 	@sed -n 's/^#: //p' Makefile
-#: make demo    set up, build, then train a small model from scratch on this machine (about 2.5 minutes after the build)
+#: make demo    set up, build, then train a small model from scratch on this machine (a minute or two after the build)
 #: make check   set up, build, then run the unit tests and guards (some minutes)
 #: make test    set up, build, then run every test that a commit must pass
 #: make soak    the long forms of the tests, by hand (hours)

@@ -3,7 +3,7 @@
 
 The release build compiles files in batches and with precompiled headers, where a file can lean on what another includes.
 This checks the syntax of files as the preset "dev" compiles them: alone, with nothing precompiled. Of the whole tree with
---all (make soak); else of the N files (default 40) that the newest commits and the working tree changed, which is where such
+--all (make soak); else of the N files (default 24) that the newest commits and the working tree changed, which is where such
 a fault comes in.
 """
 import argparse
@@ -66,7 +66,7 @@ def main():
     parser.add_argument("source")
     parser.add_argument("build")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--most", type=int, default=40)
+    parser.add_argument("--most", type=int, default=24)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     source = os.path.abspath(arguments.source)
