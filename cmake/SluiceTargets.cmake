@@ -86,7 +86,7 @@ set(_sluice_pch_links_torch sluice::torch)
 function(sluice_compile_together name kind)
   if(SLUICE_PCH)
     if(NOT TARGET sluice_pch_${kind})
-      file(WRITE ${CMAKE_BINARY_DIR}/pch_${kind}.cc "// Carries the precompiled header.\n")
+      file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch_${kind}.cc CONTENT "// Carries the precompiled header.\n")  # as it was: not touched
       add_library(sluice_pch_${kind} STATIC ${CMAKE_BINARY_DIR}/pch_${kind}.cc)
       target_link_libraries(sluice_pch_${kind} PUBLIC sluice_flags ${_sluice_pch_links_${kind}})
       target_precompile_headers(sluice_pch_${kind} PRIVATE ${_sluice_pch_${kind}})
