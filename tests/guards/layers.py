@@ -74,8 +74,8 @@ def cycles(edges, what):
 def is_product(target_kind, path):
     """Neither a test nor what only tests use."""
     name = os.path.basename(path)
-    return target_kind != "test" and not name.startswith(("testing_", "tiny_model")) and "test" not in name and \
-        not path.startswith("tests/")
+    for_tests = name.startswith(("testing_", "tiny_model")) or re.search(r"(_test|_testing|_for_test)\.(h|cc)$", name)
+    return target_kind != "test" and not for_tests and not path.startswith("tests/")
 
 
 def main():

@@ -4,7 +4,7 @@
 The release build compiles files in batches and with precompiled headers, where a file can lean on what another includes.
 This checks the syntax of files as the preset "dev" compiles them: alone, with nothing precompiled. Of the whole tree with
 --all (make soak); else of the N files (default 24) that the newest commits and the working tree changed, which is where such
-a fault comes in.
+a fault comes in; without a git history of as many, spread over the tree.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ def git(source, *arguments):
 
 
 def changed_files(source, most):
-    """Newest first; without a git history none."""
+    """Newest first; none without a git history."""
     names = git(source, "diff", "--name-only", "HEAD") + git(source, "log", "-30", "--name-only", "--pretty=format:")
     seen = dict.fromkeys(name for name in names if name.endswith((".cc", ".h")) and os.path.exists(os.path.join(source, name)))
     return list(seen)[:most]
@@ -83,6 +83,8 @@ def main():
             path = os.path.join(source, re.sub(r"\.h$", ".cc", name))
             if path in known and path not in wanted:
                 wanted.append(path)
+        if not wanted:  # no history to go by: some of each folder
+            wanted = sorted(known)[::max(1, len(known) // max(1, arguments.most))]
 
     def check(file):
         folder, command = known[file]
