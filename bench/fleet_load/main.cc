@@ -23,14 +23,14 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "nlohmann/json.hpp"
-#include "services/adapters/reward_adapter.h"
-#include "services/adapters/trainer_adapter.h"
 #include "services/cli/demo/random_model.h"
 #include "services/cli/supervisor/process.h"
-#include "services/host/channel.h"
-#include "services/host/fleet_member.h"
+#include "services/clients/fleet_member.h"
+#include "services/clients/job_client.h"
 #include "services/host/host.h"
-#include "services/remote/job_client.h"
+#include "services/rpc/channel.h"
+#include "services/servers/reward_adapter.h"
+#include "services/servers/trainer_adapter.h"
 
 namespace sluice::bench {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "bench/fleet_load/latency.h"
-#include "services/host/work_link.h"
+#include "services/clients/work_link.h"
 
 namespace sluice::bench {
 

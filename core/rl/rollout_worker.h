@@ -1,5 +1,5 @@
 // The port to a rollout worker: samples completions from a policy. Implementations: the engine itself
-// (rollout/engine), the gRPC client (services/remote), a fake (tests/fakes). Thread-safe: calls may overlap.
+// (rollout/engine), the gRPC client (services/clients), a fake (tests/fakes). Thread-safe: calls may overlap.
 #pragma once
 
 #include <functional>

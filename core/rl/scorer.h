@@ -1,5 +1,5 @@
 // The port to a reward service: turns completions into verdicts. Implementations: the registry's composition
-// (reward/), the gRPC client (services/remote), a fake (tests/fakes). Thread-safe.
+// (reward/), the gRPC client (services/clients), a fake (tests/fakes). Thread-safe.
 #pragma once
 
 #include <cstdint>

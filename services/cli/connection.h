@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "google/protobuf/message.h"
-#include "services/remote/job_client.h"
+#include "services/clients/job_client.h"
 
 namespace CLI {
 class App;

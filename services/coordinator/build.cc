@@ -7,11 +7,11 @@
 #include "CLI/CLI.hpp"
 #include "coordinator/coordinator.h"
 #include "core/base/status.h"
-#include "services/coordinator/fleet_service.h"
-#include "services/coordinator/job_service.h"
-#include "services/remote/remote_rollout_worker.h"
-#include "services/remote/remote_scorer.h"
-#include "services/remote/remote_trainer.h"
+#include "services/clients/remote_rollout_worker.h"
+#include "services/clients/remote_scorer.h"
+#include "services/clients/remote_trainer.h"
+#include "services/servers/fleet_adapter.h"
+#include "services/servers/job_adapter.h"
 
 namespace sluice {
 namespace {

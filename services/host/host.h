@@ -15,10 +15,10 @@
 #include "grpcpp/grpcpp.h"
 #include "prometheus/exposer.h"
 #include "prometheus/registry.h"
-#include "services/host/channel.h"
-#include "services/host/executor.h"
 #include "services/host/process_metrics.h"
 #include "services/host/server_options.h"
+#include "services/rpc/channel.h"
+#include "services/rpc/executor.h"
 
 namespace sluice {
 

@@ -17,8 +17,8 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "prometheus/counter.h"
-#include "services/host/reactors.h"
 #include "services/host/testing_health.h"
+#include "services/rpc/reactors.h"
 #include "sluice/v1/weights.grpc.pb.h"
 
 namespace sluice {

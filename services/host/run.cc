@@ -9,8 +9,8 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
-#include "services/host/channel.h"
-#include "services/host/fleet_member.h"
+#include "services/clients/fleet_member.h"
+#include "services/rpc/channel.h"
 
 namespace sluice {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
+#include "services/clients/membership.h"
 #include "services/host/host.h"
-#include "services/host/membership.h"
 #include "services/host/stop_control.h"
 #include "sluice/v1/fleet.pb.h"
 

@@ -9,22 +9,12 @@
 #include "absl/strings/str_split.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "services/rpc/channel.h"
 
 namespace sluice {
 namespace {
 
 constexpr size_t kMaxNameBytes = 128;
-
-bool IsLoopbackHost(absl::string_view host) {
-  if (host == "localhost" || host == "[::1]") return true;
-  const std::vector<std::string> parts = absl::StrSplit(host, '.');
-  if (parts.size() != 4 || parts[0] != "127") return false;
-  for (const std::string& part : parts) {
-    int number = 0;
-    if (part.size() > 3 || !absl::SimpleAtoi(part, &number) || number < 0 || number > 255) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -47,22 +37,6 @@ void AddServerOptions(CLI::App& app, ServerOptions& options) {
          "After SIGTERM or SIGINT: time to end in order what is under way; a second SIGINT ends at once")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-}
-
-absl::Status CheckLoopback(absl::string_view address, absl::string_view flag) {
-  const size_t colon = address.rfind(':');
-  int port = -1;
-  const bool digits = colon != absl::string_view::npos && colon + 1 < address.size() &&
-                      address.find_first_not_of("0123456789", colon + 1) == absl::string_view::npos;
-  if (!digits || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": \"", address, "\" is not HOST:PORT, for example 127.0.0.1:0"));
-  }
-  if (IsLoopbackHost(address.substr(0, colon))) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": ", address,
-                   " is not a loopback address. TLS and identity are not available yet, so services are only "
-                   "served and called on loopback; use 127.0.0.1, localhost or [::1]"));
 }
 
 absl::Status Validate(const ServerOptions& options) {

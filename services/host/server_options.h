@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 
 namespace CLI {
 class App;
@@ -32,9 +31,6 @@ void AddServerOptions(CLI::App& app, ServerOptions& options);
 // Refuses what cannot be served safely: without TLS and an identity only loopback addresses are bound or
 // called.
 absl::Status Validate(const ServerOptions& options);
-
-// "127.x.y.z:PORT", "[::1]:PORT" and "localhost:PORT" are. INVALID_ARGUMENT names `flag`.
-absl::Status CheckLoopback(absl::string_view address, absl::string_view flag);
 
 // Applies --log-level to core/base/log.h. INVALID_ARGUMENT for an unknown name.
 absl::Status ApplyLogLevel(const std::string& level);

@@ -16,11 +16,11 @@
 #include "core/base/status.h"
 #include "core/comm/key_value.h"
 #include "core/weights/policy_store.h"
-#include "services/adapters/trainer_adapter.h"
-#include "services/adapters/weight_adapter.h"
+#include "services/clients/remote_key_value.h"
 #include "services/learner/learner_rank.h"
-#include "services/learner/remote_key_value.h"
-#include "services/learner/rendezvous_service.h"
+#include "services/servers/rendezvous_adapter.h"
+#include "services/servers/trainer_adapter.h"
+#include "services/servers/weight_adapter.h"
 
 namespace sluice {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "civetweb.h"
 #include "core/base/status.h"
-#include "services/host/server_options.h"
 #include "services/openai/disconnect_watch.h"
+#include "services/rpc/channel.h"
 
 namespace sluice::openai {
 namespace {

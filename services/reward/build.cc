@@ -16,9 +16,9 @@
 #include "reward/composite_scorer.h"
 #include "reward/math_scorer.h"
 #include "reward/remote_batch_scorer.h"
-#include "services/adapters/reward_adapter.h"
-#include "services/remote/remote_scorer.h"
+#include "services/clients/remote_scorer.h"
 #include "services/reward/code_service.h"
+#include "services/servers/reward_adapter.h"
 
 namespace sluice {
 namespace {

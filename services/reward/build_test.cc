@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "prometheus/text_serializer.h"
 #include "reward/canary.h"
-#include "services/remote/remote_scorer.h"
+#include "services/clients/remote_scorer.h"
 #include "sluice/v1/reward.grpc.pb.h"
 
 namespace sluice {

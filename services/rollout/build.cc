@@ -7,13 +7,13 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "rollout/engine.h"
-#include "services/adapters/rollout_adapter.h"
-#include "services/adapters/weight_adapter.h"
-#include "services/adapters/work_adapter.h"
+#include "services/clients/remote_weight_channel.h"
+#include "services/clients/work_adapter.h"
 #include "services/openai/endpoint.h"
 #include "services/openai/http_server.h"
-#include "services/remote/remote_weight_channel.h"
 #include "services/rollout/device.h"
+#include "services/servers/rollout_adapter.h"
+#include "services/servers/weight_adapter.h"
 
 namespace sluice {
 namespace {

@@ -15,6 +15,8 @@
 namespace sluice {
 namespace {
 
+constexpr size_t kMaxResponseBytes = 60 << 20;  // below what the transport takes
+
 absl::StatusOr<RandomDomain> DomainFromProto(v1::RandomDomain proto) {
   switch (proto) {
     case v1::RANDOM_DOMAIN_UNSPECIFIED:
@@ -221,6 +223,15 @@ absl::StatusOr<RolloutWorkerState> FromProto(const v1::GetRolloutStateResponse& 
   out.paused = proto.paused();
   out.draining = proto.draining();
   return out;
+}
+
+absl::Status CheckResponseSize(const v1::GenerateResponse& response) {
+  const size_t bytes = response.ByteSizeLong();
+  if (bytes <= kMaxResponseBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("completion ", response.trajectory().key().index(), " has ", bytes, " bytes, at most ",
+                   kMaxResponseBytes,
+                   " are sent; lower sampling.max_new_tokens or top_logprobs, or leave record_experts out"));
 }
 
 }  // namespace sluice

@@ -13,6 +13,9 @@ v1::GenerateRequest ToProto(const RolloutRequest& request);
 v1::GenerateRequest ToProtoWithoutBegun(const RolloutRequest& request);
 absl::StatusOr<RolloutRequest> FromProto(const v1::GenerateRequest& proto);
 
+// RESOURCE_EXHAUSTED, with what to change: it is more than is sent in one message.
+absl::Status CheckResponseSize(const v1::GenerateResponse& response);
+
 absl::StatusOr<SwapMode> FromProto(v1::LoadPolicyRequest::SwapMode proto);
 v1::LoadPolicyRequest::SwapMode ToProto(SwapMode mode);
 

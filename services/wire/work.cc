@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/retry.h"
-#include "services/wire/duration.h"
+#include "services/rpc/duration.h"
 #include "services/wire/utf8.h"
 
 namespace sluice {

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "services/cli/demo/random_model.h"
-#include "services/remote/job_client.h"
+#include "services/clients/job_client.h"
 #include "sluice/v1/rollout.grpc.pb.h"
 #include "tests/system/service_process.h"
 

@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/remote/remote_scorer.h"
+#include "services/clients/remote_scorer.h"
 #include "tests/system/service_process.h"
 
 namespace sluice::system_test {

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "services/cli/demo/random_model.h"
-#include "services/remote/remote_rollout_worker.h"
+#include "services/clients/remote_rollout_worker.h"
 #include "tests/system/service_process.h"
 
 namespace sluice::system_test {

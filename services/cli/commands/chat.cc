@@ -24,7 +24,7 @@
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/rows/private_worker.h"
-#include "services/remote/remote_rollout_worker.h"
+#include "services/clients/remote_rollout_worker.h"
 
 namespace sluice::cli {
 namespace {

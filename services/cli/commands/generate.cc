@@ -15,7 +15,7 @@
 #include "services/cli/rows/private_worker.h"
 #include "services/cli/rows/row_output.h"
 #include "services/cli/rows/rows_report.h"
-#include "services/remote/remote_rollout_worker.h"
+#include "services/clients/remote_rollout_worker.h"
 
 namespace sluice::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "services/cli/rows/private_worker.h"
 #include "services/cli/rows/rows_report.h"
 #include "services/cli/supervisor/process.h"
-#include "services/remote/peer.h"
+#include "services/rpc/peer.h"
 #include "sluice/v1/rollout.grpc.pb.h"
 
 namespace sluice::cli {

@@ -13,7 +13,7 @@
 #include "core/rl/job_spec.h"
 #include "core/rl/types.h"
 #include "services/cli/reward/reward_row.h"
-#include "services/remote/peer.h"
+#include "services/rpc/peer.h"
 #include "sluice/v1/reward.grpc.pb.h"
 
 namespace sluice::cli {

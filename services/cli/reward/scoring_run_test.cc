@@ -9,8 +9,8 @@
 #include "core/rl/reward_composition.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/adapters/reward_adapter.h"
-#include "services/remote/testing_server.h"
+#include "services/rpc/testing_server.h"
+#include "services/servers/reward_adapter.h"
 #include "tests/fakes/fake_scorer.h"
 
 namespace sluice::cli {

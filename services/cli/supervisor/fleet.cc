@@ -12,8 +12,8 @@ std::string GangName(int gang) { return gang == 0 ? "learner" : absl::StrCat("le
 
 }  // namespace
 
-std::vector<FleetMember> MembersOf(const FleetShape& shape) {
-  std::vector<FleetMember> out = {{"coordinator", 0, "coordinator"}};
+std::vector<FleetProcess> ProcessesOf(const FleetShape& shape) {
+  std::vector<FleetProcess> out = {{"coordinator", 0, "coordinator"}};
   const auto add = [&](const std::string& role, int count) {
     for (int i = 0; i < count; ++i) out.push_back({role, i, absl::StrCat(role, "-", i)});
   };
@@ -49,19 +49,19 @@ double StopSecondsOf(const std::string& role, double stop_seconds) {
   return stop_seconds;
 }
 
-std::string LogPath(const std::string& state, const FleetMember& member) {
+std::string LogPath(const std::string& state, const FleetProcess& member) {
   return absl::StrCat(state, "/logs/", member.name, ".log");
 }
 
-std::string AddressPath(const std::string& state, const FleetMember& member) {
+std::string AddressPath(const std::string& state, const FleetProcess& member) {
   return absl::StrCat(state, "/run/", member.name, ".json");
 }
 
-std::string StopPath(const std::string& state, const FleetMember& member) {
+std::string StopPath(const std::string& state, const FleetProcess& member) {
   return AddressPath(state, member) + ".stop";
 }
 
-std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context) {
+std::vector<std::string> CommandOf(const FleetProcess& member, const StartContext& context) {
   std::vector<std::string> argv = {
       absl::StrCat(context.binary_folder, "/sluice-", member.role), "--listen", context.listen,
       "--metrics-listen", context.metrics_listen, "--address-file", AddressPath(context.state, member),

@@ -22,17 +22,17 @@ struct FleetShape {
   friend bool operator==(const FleetShape&, const FleetShape&) = default;
 };
 
-struct FleetMember {
+struct FleetProcess {
   std::string role;  // "coordinator", "rollout", "reward", "learner"
   int index = 0;     // of the role; a learner's rank
   std::string name;  // "rollout-0"; the coordinator's is "coordinator"
   int gang = 0;      // of a learner
-  friend bool operator==(const FleetMember&, const FleetMember&) = default;
+  friend bool operator==(const FleetProcess&, const FleetProcess&) = default;
 };
 
 // The name of a gang's first rank is the gang's: it stands for its folder, which has checkpoints.
 // The coordinator first, then the learners' ranks, rollout and reward workers.
-std::vector<FleetMember> MembersOf(const FleetShape& shape);
+std::vector<FleetProcess> ProcessesOf(const FleetShape& shape);
 // Threads of one rollout worker or learner rank on a machine with so many cores; at least 1.
 int ThreadsPerProcess(const FleetShape& shape, int cores);
 
@@ -48,10 +48,10 @@ const std::vector<StopStage>& StopStages();
 double StopSecondsOf(const std::string& role, double stop_seconds);
 
 // Where a process of a state directory keeps its things.
-std::string LogPath(const std::string& state, const FleetMember& member);
-std::string AddressPath(const std::string& state, const FleetMember& member);
+std::string LogPath(const std::string& state, const FleetProcess& member);
+std::string AddressPath(const std::string& state, const FleetProcess& member);
 // Where it says that its stop takes longer.
-std::string StopPath(const std::string& state, const FleetMember& member);
+std::string StopPath(const std::string& state, const FleetProcess& member);
 
 // What the command line of one start is made of.
 struct StartContext {
@@ -69,6 +69,6 @@ struct StartContext {
   double stop_seconds = 30;               // of the fleet
   std::optional<uint64_t> keep_samples_bytes = {}, keep_free_bytes = {};  // of the coordinator
 };
-std::vector<std::string> CommandOf(const FleetMember& member, const StartContext& context);
+std::vector<std::string> CommandOf(const FleetProcess& member, const StartContext& context);
 
 }  // namespace sluice::cli

@@ -26,7 +26,7 @@ StartContext Context() {
 }
 
 TEST(FleetTest, ListsTheCoordinatorFirst) {
-  const auto members = MembersOf({.rollout_workers = 2, .reward_workers = 1, .learner_ranks = 2});
+  const auto members = ProcessesOf({.rollout_workers = 2, .reward_workers = 1, .learner_ranks = 2});
   std::vector<std::string> names;
   for (const auto& m : members) names.push_back(m.name);
   EXPECT_THAT(names,
@@ -35,7 +35,7 @@ TEST(FleetTest, ListsTheCoordinatorFirst) {
 
 TEST(FleetTest, GangsHaveNamesAndFoldersOfTheirOwn) {
   std::vector<std::string> names;
-  for (const auto& m : MembersOf({.rollout_workers = 1, .learner_ranks = 2, .learner_gangs = 2})) {
+  for (const auto& m : ProcessesOf({.rollout_workers = 1, .learner_ranks = 2, .learner_gangs = 2})) {
     if (m.role == "learner") names.push_back(absl::StrCat(m.name, " ", m.gang, " ", m.index));
   }
   EXPECT_THAT(names, ElementsAre("learner-0 0 0", "learner-1 0 1", "learner-g1-0 1 0", "learner-g1-1 1 1"));
@@ -122,7 +122,7 @@ TEST(FleetTest, KeepsStateApartByProcessButSharedByRanks) {
 }
 
 TEST(FleetTest, BindsOnlyLoopback) {
-  for (const auto& member : MembersOf({})) {
+  for (const auto& member : ProcessesOf({})) {
     const auto argv = CommandOf(member, Context());
     EXPECT_THAT(argv, Not(Contains("0.0.0.0:0"))) << member.name;
     EXPECT_THAT(argv, Contains("127.0.0.1:0")) << member.name;

@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> AcquireLock(const std::string& path) {
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options)) {
-  for (FleetMember& m : MembersOf(options_.shape)) {
+  for (FleetProcess& m : ProcessesOf(options_.shape)) {
     Member member;
     member.is = std::move(m);
     member.policy = RestartPolicy(options_.limits);

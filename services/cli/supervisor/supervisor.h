@@ -57,7 +57,7 @@ class Supervisor {
  private:
   enum class Phase { kWaiting, kStarting, kServing };
   struct Member {
-    FleetMember is;
+    FleetProcess is;
     RestartPolicy policy;
     Phase phase = Phase::kWaiting;
     ProcessIdentity process;  // pid 0: none

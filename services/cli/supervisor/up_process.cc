@@ -52,7 +52,7 @@ absl::Status UpProcess::Spawn() {
 }
 
 absl::Status UpProcess::AwaitServing(absl::Duration deadline) {
-  const size_t wanted = MembersOf(shape_).size();
+  const size_t wanted = ProcessesOf(shape_).size();
   const absl::Time end = absl::Now() + deadline;
   std::error_code ignored;
   while (absl::Now() < end) {
