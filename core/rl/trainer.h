@@ -1,5 +1,5 @@
-// The port to the learner. Implementations: the trainer (learner/), the gRPC client (services/clients), a fake
-// (tests/fakes). One job at a time; calls do not overlap. All calls are safe to repeat with the same
+// The port to the learner. Implementations: the trainer (learner/), the gRPC client (services/clients), a
+// fake (tests/fakes). One job at a time; calls do not overlap. All calls are safe to repeat with the same
 // arguments.
 #pragma once
 
