@@ -65,8 +65,10 @@ std::string Canonical(std::vector<std::string> words) {
   std::string text = absl::StrJoin(words, " ");
   if (IsAmong(text, {"yes", "correct"})) return "true";
   if (IsAmong(text, {"no", "incorrect"})) return "false";
-  if (IsAmong(text, {"does not exist", "doe not exist", "dne", "not defined", "doesn t exist"}))
+  if (IsAmong(text, {"does not exist", "doe not exist", "dne", "not defined", "doesn t exist",
+                     "limit doe not exist", "limit does not exist", "limit undefined"}))
     return "undefined";
+  if (IsAmong(text, {"divergent", "diverge", "it diverge", "series diverge"})) return "diverges";
   if (IsAmong(text, {"no solution", "none", "empty set", "no real solution", "there are no solution",
                      "there are no real solution", "there no solution", "there no real solution",
                      "no solution exist", "no solution exists"}))

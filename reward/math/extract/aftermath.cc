@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "reward/math/extract/claimless.h"
+#include "reward/math/extract/lexicon.h"
 #include "reward/math/extract/stance.h"
 #include "reward/math/text/number_lexer.h"
 
@@ -14,6 +15,7 @@ namespace sluice::math {
 namespace {
 
 using absl::string_view;
+using lexicon::Among;
 
 constexpr size_t kMaxDenied = 120;          // bytes behind an answer that are looked at for a denial
 constexpr size_t kMaxAftermath = 16 << 10;  // bytes behind an answer that are looked at
@@ -63,6 +65,12 @@ Aftermath Withdrawn(TextPieces sentence, size_t behind, size_t size, size_t skip
                          TurnOf(rest.front().word) == Turn::kResult || rest.front().word == "and");
   out.restated_at = skipped + (goes_on ? rest.front().begin : end);
   return out;
+}
+
+// "Hence the equation has no solution": no value, and of no other case.
+bool FindsNone(TextPieces sentence, string_view answer) {
+  return IsOfAnswer(sentence, answer) && !NothingIn(sentence).empty() &&
+         std::any_of(sentence.begin(), sentence.end(), [](const TextPiece& p) { return p.word == "no"; });
 }
 
 // "if order matters; otherwise 8": the other value.
@@ -128,6 +136,29 @@ std::optional<Conclusion> AlternativeIn(TextPieces pieces) {
 
 }  // namespace
 
+bool StandBeside(string_view between) {
+  constexpr size_t kMaxBetween = 160, kMaxWords = 3;
+  if (between.size() > kMaxBetween) return false;
+  const std::vector<TextPiece> pieces = PiecesOf(between.substr(Closers(between)), Asked::kValue);
+  size_t words = 0;
+  bool cases = false, value = false, supersedes = false;
+  for (TextPieces sentence : SentencesOf(pieces)) {
+    if (CorrectionOpening(sentence) > 0 || Withdraws(sentence, "") > 0) return false;
+    cases = (cases || OpensCase(sentence)) && !OpensConclusion(sentence);
+    for (size_t i = 0; i < sentence.size(); ++i) {
+      const TextPiece& piece = sentence[i];
+      const bool numbered = i > 0 && IsWord(sentence, i - 1) && IsValue(sentence, i) && !piece.formula &&
+                            (sentence[i - 1].word == "answer" || IsLabel(sentence[i - 1].word));
+      cases = cases || (numbered && sentence[i - 1].word == "answer") || piece.word == "or" ||
+              piece.word == "otherwise" || piece.word == "without";
+      value = value || (IsValue(sentence, i) && !numbered);
+      supersedes = supersedes || (Among(piece.word, lexicon::kSuperseding) && !IsValue(sentence, i + 1));
+      words += piece.kind == PieceKind::kWord;
+    }
+  }
+  return cases || (!value && !supersedes && words <= kMaxWords);
+}
+
 bool DeniesAnswer(string_view behind) {
   behind = behind.substr(0, std::min(kMaxDenied, behind.find('\n')));
   const std::vector<TextPiece> pieces = PiecesOf(behind.substr(Closers(behind)), Asked::kValue);
@@ -149,8 +180,14 @@ Aftermath AftermathOf(string_view behind, Asked asked, string_view answer) {
   }
   const bool one = answer.find(',') == string_view::npos && !absl::StrContains(answer, " or ");
   bool opened = false;  // by a sentence of its own: "Oops!"
-  for (TextPieces sentence : SentencesOf(pieces)) {
+  const std::vector<TextPieces> sentences = SentencesOf(pieces);
+  for (TextPieces sentence : sentences) {
     if (size_t taken = Withdraws(sentence, answer)) return Withdrawn(sentence, taken, text.size(), skipped);
+    if (FindsNone(sentence, answer)) {
+      out.standing = Standing::kWithdrawn;
+      out.restated_at = skipped + sentence.front().begin;
+      return out;
+    }
     if (one && LeavesOpen(sentence)) return Withdrawn(sentence, sentence.size(), text.size(), skipped);
     size_t opening = CorrectionOpening(sentence);
     bool corrects = (opening > 0 || opened) && !OpensCheck(sentence) && !Affirms(sentence) &&
@@ -163,6 +200,8 @@ Aftermath AftermathOf(string_view behind, Asked asked, string_view answer) {
     out.states_value = states;
     if (states) out.restated_at = skipped + sentence.front().begin;
   }
+  out.reopened =
+      out.standing == Standing::kReplaced && (IsBrokenOff(sentences.back()) || Plans(sentences.back()));
   return out;
 }
 

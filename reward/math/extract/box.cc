@@ -269,6 +269,11 @@ Box Joined(string_view text, const std::vector<Span>& spans) {
     return text.substr(spans[i].content_begin, spans[i].content_end - spans[i].content_begin);
   };
   box.end = spans.back().end;
+  for (; first > 0 && spans[first].begin >= spans[first - 1].end; --first) {
+    const size_t end = spans[first - 1].end;
+    if (!StandBeside(text.substr(end, spans[first].begin - end))) break;
+    either = true;
+  }
   for (size_t i = first; i < spans.size(); ++i) {
     if (i > first && content(i) == content(i - 1)) continue;
     if (either) box.alternatives.emplace_back(content(i));

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "reward/math/extract/claimless.h"
+#include "reward/math/extract/lexicon.h"
 #include "reward/math/extract/restatement.h"
 #include "reward/math/extract/stance.h"
 #include "reward/math/text/number_lexer.h"
@@ -17,6 +18,7 @@ namespace sluice::math {
 namespace {
 
 using absl::string_view;
+using lexicon::Among;
 
 constexpr size_t kMaxMembers = 64;  // of a list
 
@@ -290,10 +292,12 @@ class Sentence {
       }
       if (piece.bracket && i + 1 < pieces_.size() && pieces_[i + 1].word == "or") continue;
       if (piece.kind != PieceKind::kWord) return 0;
-      if (piece.word == "or" || piece.word == "and" || piece.word == "to") {
-        if (joint && piece.word != "or") return 0;
+      const bool doubts = comma && !joint && Among(piece.word, lexicon::kMaybe);  // "8, maybe 9"
+      const bool either = doubts || Among(piece.word, lexicon::kOr);
+      if (either || Among(piece.word, lexicon::kAnd) || piece.word == "to") {
+        if (joint && !either) return 0;
         if (piece.word == "to" && (comma || adjunct_ || asked_ != Asked::kValue)) return 0;
-        *or_word = piece.word == "or";
+        *or_word = either;
         joint = true;
         continue;
       }

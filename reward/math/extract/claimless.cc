@@ -5,67 +5,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "reward/math/extract/lexicon.h"
 
 namespace sluice::math {
 namespace {
 
 using absl::string_view;
-
-constexpr string_view kOperations[] = {
-    "add",       "analyze",    "apply",  "begin",    "calculate", "check",     "compare",    "compute",
-    "consider",  "convert",    "count",  "decide",   "derive",    "determine", "divide",     "estimate",
-    "evaluate",  "examine",    "expand", "express",  "factor",    "figure",    "find",       "identify",
-    "integrate", "know",       "look",   "minimize", "maximize",  "multiply",  "note",       "recall",
-    "reduce",    "round",      "see",    "set",      "show",      "simplify",  "solve",      "start",
-    "subtract",  "substitute", "sum",    "test",     "think",     "try",       "understand", "use",
-    "verify",    "work",       "write"};
-constexpr string_view kHeads[] = {"can",  "going", "gonna", "have", "i'll",  "let's",   "me",     "must",
-                                  "need", "needs", "next",  "now",  "plan",  "remains", "should", "shall",
-                                  "to",   "try",   "us",    "want", "we'll", "will"};
-constexpr string_view kOutcomes[] = {"are",   "equals",   "get",    "gets",      "getting",  "give",
-                                     "gives", "giving",   "hence",  "is",        "leaves",   "leaving",
-                                     "makes", "making",   "obtain", "obtaining", "so",       "therefore",
-                                     "thus",  "totaling", "totals", "yield",     "yielding", "yields"};
-constexpr string_view kSaying[] = {
-    "argue", "argued",  "argues",  "believe", "believed", "believes", "claim",   "claimed",   "claims",
-    "guess", "guessed", "guesses", "insist",  "insisted", "insists",  "report",  "reported",  "reports",
-    "said",  "say",     "says",    "state",   "stated",   "states",   "suggest", "suggested", "suggests",
-    "think", "thinks",  "thought", "told",    "tells",    "wrote",    "writes"};
-constexpr string_view kSources[] = {"chatgpt", "forum",     "google",   "internet", "key",
-                                    "manual",  "reference", "textbook", "website",  "wikipedia"};
-constexpr string_view kOwn[] = {"calculation", "formula", "i",    "it", "lemma", "rule",
-                                "that",        "theorem", "this", "we", "which", "work"};
-constexpr string_view kStating[] = {
-    "always",  "amounts", "as",      "becomes", "comes",  "computes",   "does",   "equals", "evaluates",
-    "follows", "gives",   "has",     "his",     "is",     "its",        "makes",  "minus",  "ours",
-    "plus",    "reads",   "reduces", "remains", "rounds", "simplifies", "stands", "this",   "thus",
-    "totals",  "turns",   "us",      "was",     "works",  "yields"};
-constexpr string_view kOpenEnds[] = {
-    "a",    "an",  "and",   "are",  "as",   "at",  "because", "but", "by",   "for",   "from",  "gives", "has",
-    "have", "if",  "in",    "into", "is",   "its", "must",    "of",  "on",   "or",    "our",   "since", "so",
-    "that", "the", "their", "then", "thus", "to",  "was",     "we",  "were", "where", "which", "with"};
-constexpr string_view kPartings[] = {"cheers", "checked", "correct", "done",  "end",    "hope",
-                                     "ok",     "okay",    "qed",     "right", "thanks", "verified"};
-// They open what is said to the reader once the work is done.
-constexpr string_view kFarewells[] = {"feel free",         "good luck",           "happy to",
-                                      "have a good",       "have a great",        "have a nice",
-                                      "hope that",         "hope this",           "hope it",
-                                      "i can also",        "i could also",        "i hope",
-                                      "i'd be happy",      "i'm happy",           "if you have any",
-                                      "if you have more",  "if you have further", "if you need any",
-                                      "if you need more",  "if you want me",      "if you'd like",
-                                      "if you would like", "let me know",         "thank you",
-                                      "thanks for",        "would you like"};
-constexpr string_view kOfNothing[] = {"integer", "positive", "rational", "real", "such", "valid"};
-constexpr string_view kProperties[] = {"also", "close",    "composite", "divisible", "even", "negative",
-                                       "odd",  "positive", "prime",     "tempting",  "too"};
-constexpr string_view kOfAnswers[] = {"answer", "best",     "correct", "one",     "only",    "result",
-                                      "right",  "solution", "valid",   "maximum", "minimum", "total"};
-
-template <size_t n>
-bool Among(string_view word, const string_view (&words)[n]) {
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
-}
+using namespace lexicon;  // NOLINT: its words
 
 size_t FirstWord(TextPieces pieces) {
   size_t i = 0;
@@ -118,24 +64,16 @@ bool OpensPlan(TextPieces sentence) {
 bool Plans(TextPieces sentence) {
   size_t order = 0;
   if (IsOrder(sentence, &order)) return !HasOutcome(sentence, order + 1);
+  bool solver = false;  // "He needs to find 9 more" is what he needs
   for (size_t i = 0; i + 1 < sentence.size(); ++i) {
     if (!IsWord(sentence, i)) continue;
     string_view word = sentence[i].word, next = sentence[i + 1].word;
+    solver = solver || Among(word, kSolvers);
     bool starts = (word == "start" || word == "begin") && (next == "from" || next == "with" || next == "by");
-    bool we = i > 0 && sentence[i - 1].word == "we";
     bool now_we =
         word == "now" && next == "we" && i + 2 < sentence.size() && Among(sentence[i + 2].word, kOperations);
     if (now_we) return !HasOutcome(sentence, i + 3);
     bool headed = Among(word, kHeads) && Among(next, kOperations) && !(word == "me" && next == "know");
-    // "He needs to find 9 more" is what he needs.
-    bool solver = we || std::any_of(sentence.begin(), sentence.begin() + static_cast<ptrdiff_t>(i) + 1,
-                                    [](const TextPiece& p) {
-                                      return p.word == "we" || p.word == "i" || p.word == "let's" ||
-                                             p.word == "let" || p.word == "step" || p.word == "goal" ||
-                                             p.word == "task" || p.word == "i'll" || p.word == "we'll" ||
-                                             p.word == "remains" || p.word == "plan" || p.word == "idea" ||
-                                             p.word == "next";
-                                    });
     bool purpose = word == "to" && i == FirstWord(sentence);
     if (starts || (headed && solver)) return !HasOutcome(sentence, i + 2);
     if (headed && purpose) {
@@ -159,7 +97,9 @@ bool IsAttributed(TextPieces sentence) {
     if (word == "agree" && i > 0 && (sentence[i - 1].word == "i" || sentence[i - 1].word == "we"))
       agrees = true;
     if (SpellsAt(sentence, i, "according to")) said = true;
-    if (Among(word, kSaying) && !subject.empty() && !Among(subject, kOwn)) said = true;
+    const bool modal = word == "might" || word == "may" || word == "would" || word == "could";
+    const bool remark = word == "write" && HasValue(sentence.first(i));  // "as one might write"
+    if (Among(word, kSaying) && !remark && !subject.empty() && !Among(subject, kOwn)) said = true;
     if (source && (word == "gets" || word == "gives" || word == "got" || word == "gave" || word == "has" ||
                    word == "lists" || word == "shows" || word == "is" || word == "was")) {
       said = true;
@@ -170,7 +110,7 @@ bool IsAttributed(TextPieces sentence) {
         word == "but" && std::any_of(sentence.begin() + static_cast<ptrdiff_t>(i), sentence.end(),
                                      [](const TextPiece& p) { return p.kind == PieceKind::kValue; });
     if (returns) said = source = false;
-    if (!absl::EndsWith(word, "ly")) subject = word;
+    if (!modal && !absl::EndsWith(word, "ly")) subject = word;
   }
   return said && !agrees;
 }
@@ -230,30 +170,69 @@ bool IsPossibility(TextPieces sentence) {
 }
 
 bool DistinguishesCases(TextPieces sentence) {
-  int conditions = 0, values = 0;
+  int conditions = 0, readings = 0, values = 0;
   for (const TextPiece& piece : sentence) {
-    conditions += piece.word == "if" || piece.word == "otherwise" || piece.word == "else";
+    conditions += piece.word == "if" || piece.word == "otherwise" || piece.word == "else" ||
+                  piece.word == "assuming" || piece.word == "under";
+    readings += Among(piece.word, kReadings);
     values += piece.kind == PieceKind::kValue;
   }
-  return conditions > 1 && values > 1;
+  const bool joined = std::any_of(sentence.begin(), sentence.end(), [](const TextPiece& p) {
+    return p.word == "total" || p.word == "altogether" || TurnOf(p.word) == Turn::kResult;
+  });
+  return values > 1 && (conditions > 1 || (readings > 1 && !joined));
 }
 
 bool OpensCase(TextPieces sentence) {
-  const size_t i = FirstWord(sentence);
-  static constexpr string_view kCases[] = {"else", "if", "otherwise", "when"};
-  return IsWord(sentence, i) && Among(sentence[i].word, kCases);
-}
-
-bool FindsNothing(TextPieces sentence) {
-  if (HasValue(sentence)) return false;
-  for (size_t i = 0; i + 1 < sentence.size(); ++i) {
-    if (sentence[i].word != "no") continue;
-    size_t noun = i + 1;
-    while (noun < sentence.size() && Among(sentence[noun].word, kOfNothing)) ++noun;
-    string_view word = noun < sentence.size() ? string_view(sentence[noun].word) : string_view();
-    if (word == "solution" || word == "solutions" || word == "root" || word == "roots") return true;
+  size_t i = FirstWord(sentence);
+  if (IsWord(sentence, i) && Among(sentence[i].word, kCases)) return true;
+  for (size_t words = 0; words < 4 && IsWord(sentence, i); ++words, ++i) {
+    if (Among(sentence[i].word, kReadings)) return true;
   }
   return false;
+}
+
+bool Refuses(TextPieces sentence) {
+  bool refuses = false;
+  for (size_t i = 0; i < sentence.size(); ++i) {
+    if (!IsWord(sentence, i)) continue;
+    refuses = refuses || std::any_of(std::begin(kRefusals), std::end(kRefusals),
+                                     [&](string_view phrase) { return SpellsAt(sentence, i, phrase); });
+    // "We don't know x, but 2x is 8."
+    const bool returns =
+        sentence[i].word == "but" || sentence[i].word == "however" || sentence[i].word == "so";
+    if (refuses && returns && HasValue(sentence.subspan(i))) return false;
+  }
+  return refuses;
+}
+
+TextPieces NothingIn(TextPieces sentence) {
+  TextPieces last;
+  for (size_t i = 0; i < sentence.size(); ++i) {
+    if (!IsWord(sentence, i)) continue;
+    size_t end = 0;
+    for (string_view phrase : kNothings) {
+      if (SpellsAt(sentence, i, phrase))
+        end = std::max(end, i + 1 + static_cast<size_t>(std::count(phrase.begin(), phrase.end(), ' ')));
+    }
+    if (end == 0 && sentence[i].word == "no") {
+      size_t noun = i + 1;
+      while (IsWord(sentence, noun) && Among(sentence[noun].word, kOfNothing)) ++noun;
+      static constexpr string_view kNouns[] = {"root", "roots", "solution", "solutions"};
+      if (IsWord(sentence, noun) && Among(sentence[noun].word, kNouns)) end = noun + 1;
+    }
+    if (end == 0) continue;
+    bool goes_on = false;  // with another clause, or an exception
+    for (size_t k = end; k < sentence.size(); ++k) {
+      const TextPiece& piece = sentence[k];
+      goes_on = goes_on || piece.kind == PieceKind::kComma || piece.kind == PieceKind::kBreak ||
+                (piece.kind == PieceKind::kWord &&
+                 (TurnOf(piece.word) == Turn::kResult || Among(piece.word, kExcepting)));
+      if (goes_on && piece.kind == PieceKind::kValue) return {};
+    }
+    last = sentence.subspan(i, end - i);
+  }
+  return last;
 }
 
 bool IsRemarkedOn(TextPieces rest) {
@@ -276,7 +255,12 @@ bool ClaimsNothing(TextPieces sentence) {
     return true;
   size_t i = 0;
   while (i < sentence.size() && sentence[i].kind != PieceKind::kWord) ++i;
-  return i < sentence.size() && sentence[i].word != "if" && Supposes(sentence[i].word);
+  if (i == sentence.size()) return false;
+  const string_view next = i + 1 < sentence.size() ? string_view(sentence[i + 1].word) : string_view();
+  const bool follows = std::any_of(sentence.begin(), sentence.end(),
+                                   [](const TextPiece& p) { return TurnOf(p.word) == Turn::kResult; });
+  if (sentence[i].word == "let" && next != "me" && next != "us" && !follows) return true;
+  return sentence[i].word != "if" && Supposes(sentence[i].word);
 }
 
 }  // namespace sluice::math

@@ -30,11 +30,15 @@ bool IsPossibility(TextPieces sentence);
 // Values that hold in different cases: "If order matters 9, otherwise 8."
 bool DistinguishesCases(TextPieces sentence);
 
-// Begins with a case: "If it is even", "Otherwise".
+// Begins with a case: "If it is even", "Otherwise", "The second interpretation".
 bool OpensCase(TextPieces sentence);
 
-// That nothing is as asked for: "So there is no solution."
-bool FindsNothing(TextPieces sentence);
+// The writer has no answer: "I cannot determine it." Not "We don't know x, but 2x is 8."
+bool Refuses(TextPieces sentence);
+
+// The words that say that nothing is as asked for, "So there is no solution": the last clause of a sentence
+// says so. Empty where none does.
+TextPieces NothingIn(TextPieces sentence);
 
 // None of the above, nor a question or supposition, concludes anything.
 bool ClaimsNothing(TextPieces sentence);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "reward/math/extract/claim.h"
 #include "reward/math/extract/claimless.h"
+#include "reward/math/extract/lexicon.h"
 #include "reward/math/extract/stance.h"
 #include "reward/math/text/number_lexer.h"
 #include "reward/math/text/units.h"
@@ -19,6 +20,7 @@ namespace {
 
 using absl::string_view;
 
+constexpr size_t kMaxCases = 240;   // bytes before an answer that are looked at for cases
 constexpr size_t kMaxDenied = 120;  // bytes of a sentence that are looked at for a denial
 
 // From the first sentence on that takes leave behind one that has a value.
@@ -71,6 +73,18 @@ const Claim* CountOf(TextPieces sentence, const std::vector<Claim>& claims, cons
   return counts ? &count : nullptr;
 }
 
+// Whether one of the last sentences refuses and none behind it concludes.
+bool EndsRefusing(const std::vector<TextPieces>& sentences) {
+  constexpr size_t kLast = 3;
+  size_t seen = 0;
+  for (size_t i = sentences.size(); i-- > 0 && seen < kLast;) {
+    if (OpensConclusion(sentences[i])) return false;
+    if (Refuses(sentences[i])) return true;
+    seen += sentences[i].size() > 1;
+  }
+  return false;
+}
+
 bool IsUnitInWords(string_view word) {
   return word.size() > 2 && !(FindUnit(word).empty() && FindPrefixedUnit(word).empty());
 }
@@ -98,6 +112,7 @@ Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
   Conclusion out;
   const TextPiece& piece = pieces[claim.first];
   out.text = std::string(claim.whole_span ? text.substr(claim.begin, claim.end - claim.begin) : piece.text);
+  if (claim.whole_span) out.text = absl::StrReplaceAll(out.text, {{"**", ""}});
   if (claim.negative) out.text = absl::StrCat("-", out.text);
   bool bare = !claim.whole_span;
   if (bare && !piece.formula && !out.text.empty() && absl::ascii_isdigit(out.text.back())) {
@@ -109,6 +124,21 @@ Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
   out.approximate = claim.approximate;
   out.alternatives = claim.alternatives;
   return out;
+}
+
+// "x = 3 or x = -2, but -2 is extraneous": the others are left.
+void DropDenied(const std::vector<string_view>& denied, Conclusion* told) {
+  auto given = [](string_view text) {
+    const size_t equals = text.rfind('=');
+    return absl::StripAsciiWhitespace(equals == string_view::npos ? text : text.substr(equals + 1));
+  };
+  const size_t before = told->alternatives.size();
+  std::erase_if(told->alternatives, [&](const std::string& one) {
+    return std::any_of(denied.begin(), denied.end(), [&](string_view d) { return given(d) == given(one); });
+  });
+  if (told->alternatives.size() == before) return;
+  told->text = told->alternatives.empty() ? "" : told->alternatives.back();
+  if (told->alternatives.size() == 1) told->alternatives.clear();
 }
 
 bool IsTruth(string_view word) {
@@ -137,7 +167,10 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
     bool ends = IsTruth(sentence[last - 1].word);
     if (begins && ends && last - 1 != first && sentence[last - 1].word != sentence[first].word) ends = false;
     if (!begins && !ends) continue;
-    if (!begins && AnyDenies(sentence)) return std::nullopt;
+    const bool doubted = std::any_of(sentence.begin(), sentence.end(), [](const TextPiece& p) {
+      return lexicon::Among(p.word, lexicon::kModals);
+    });
+    if (!begins && (doubted || AnyDenies(sentence))) return std::nullopt;
     const TextPiece& piece = sentence[begins ? first : last - 1];
     bool both = std::any_of(sentence.begin(), sentence.end(), [&](const TextPiece& p) {
       return (p.word == "or" || p.word == "and") && sentence.size() <= 5 &&
@@ -185,9 +218,11 @@ std::optional<Conclusion> Complement(string_view text, TextPieces sentence) {
   if (begin == 0) {
     if (end == 0) return std::nullopt;
     begin = end - 1;
+    if (begin > 0 && sentence[begin - 1].word == "infinitely") --begin;
   }
   while (begin + 1 < end && sentence[begin].kind == PieceKind::kWord &&
-         (absl::EndsWith(sentence[begin].word, "ly") || sentence[begin].word == "on")) {
+         ((absl::EndsWith(sentence[begin].word, "ly") && sentence[begin].word != "infinitely") ||
+          sentence[begin].word == "on")) {
     ++begin;
   }
   if (begin >= end) return std::nullopt;
@@ -208,6 +243,7 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
   bool unfinished = !sentences.empty() && asked == Asked::kValue &&
                     (IsBrokenOff(sentences.back()) || Plans(sentences.back()));
   if (unfinished) return std::nullopt;
+  if (EndsRefusing(sentences)) return std::nullopt;
   std::vector<bool> checks(sentences.size(), false);
   bool checking = false;
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -219,9 +255,9 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
     for (size_t i = sentences.size(); i-- > 0;) {
       if (checks[i] != with_checks || ClaimsNothing(sentences[i])) continue;
       bool open =
-          asked == Asked::kValue &&
-          (IsPossibility(sentences[i]) || DistinguishesCases(sentences[i]) || FindsNothing(sentences[i]) ||
-           (i > 0 && OpensCase(sentences[i]) && OpensCase(sentences[i - 1])));
+          asked == Asked::kValue && (IsPossibility(sentences[i]) || DistinguishesCases(sentences[i]) ||
+                                     !NothingIn(sentences[i]).empty() ||
+                                     (i > 0 && OpensCase(sentences[i]) && OpensCase(sentences[i - 1])));
       if (open) return std::nullopt;
       const std::vector<Claim> claims = ClaimsOf(passage, sentences[i], asked);
       if (const Claim* best = Best(claims)) {
@@ -233,6 +269,11 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
           return told;
         }
         Conclusion told = Told(passage, sentences[i], *best);
+        for (const Claim& claim : claims) {
+          if (claim.denied) denied.push_back(sentences[i][claim.first].text);
+        }
+        DropDenied(denied, &told);
+        if (told.text.empty()) return std::nullopt;
         if (std::find(denied.begin(), denied.end(), told.text) != denied.end()) return std::nullopt;
         return told;
       }
@@ -248,6 +289,8 @@ std::optional<Conclusion> WordsConcluded(string_view passage, Asked asked) {
   if (asked == Asked::kTruth) return TruthOf(passage, sentences);
   for (size_t i = sentences.size(); i-- > 0;) {
     if (ClaimsNothing(sentences[i])) continue;
+    const TextPieces nothing = NothingIn(sentences[i]);
+    if (!nothing.empty()) return Spanned(passage, nothing.front().begin, nothing.back().end);
     if (std::optional<Conclusion> told = Complement(passage, sentences[i])) {
       told->text = absl::StrReplaceAll(told->text, {{"**", ""}});
       return told;
@@ -265,6 +308,21 @@ Conclusion Spanned(string_view text, size_t begin, size_t end) {
   out.offset = begin;
   out.end = end;
   return out;
+}
+
+bool IsOneCase(string_view before) {
+  before = before.substr(before.size() - std::min(before.size(), kMaxCases));
+  const std::vector<TextPiece> pieces = PiecesOf(before, Asked::kValue);
+  const std::vector<TextPieces> sentences = SentencesOf(pieces);
+  if (sentences.empty()) return false;
+  const TextPieces last = sentences.back();
+  const auto cases = std::count_if(last.begin(), last.end(), [](const TextPiece& p) {
+    return p.word == "if" || p.word == "otherwise" || p.word == "else";
+  });
+  const bool otherwise = std::any_of(
+      last.begin(), last.end(), [](const TextPiece& p) { return p.word == "otherwise" || p.word == "else"; });
+  return otherwise || cases > 1 ||
+         (OpensCase(last) && sentences.size() > 1 && OpensCase(sentences[sentences.size() - 2]));
 }
 
 bool IsDenied(string_view before) {

@@ -30,6 +30,9 @@ std::optional<Conclusion> WordsConcluded(absl::string_view passage, Asked asked)
 // The text from `begin` to `end` of a passage.
 Conclusion Spanned(absl::string_view passage, size_t begin, size_t end);
 
+// Whether what follows `before` is the answer for one case of several: "24 if order matters, otherwise ".
+bool IsOneCase(absl::string_view before);
+
 // Whether what follows `before` in its sentence is denied or supposed: "It is not ", "I doubt that it is ".
 bool IsDenied(absl::string_view before);
 

@@ -12,8 +12,10 @@
 #include "reward/math/extract/aftermath.h"
 #include "reward/math/extract/box.h"
 #include "reward/math/extract/conclusion.h"
+#include "reward/math/extract/lexicon.h"
 #include "reward/math/extract/prose.h"
 #include "reward/math/extract/restatement.h"
+#include "reward/math/extract/turn.h"
 #include "reward/math/text/notation.h"
 #include "reward/math/text/number_lexer.h"
 #include "reward/math/text/words.h"
@@ -29,78 +31,6 @@ constexpr size_t kTail = 64 << 10;       // bytes at the end where an answer tha
 constexpr int kMaxMentions = 64;         // of the word "answer" that are looked at, from the end
 
 constexpr int kMaxCorrections = 4;  // that are followed
-
-// What chat models end their turn with. Behind it the next turn stands, or what is no answer any more.
-constexpr string_view kEndsOfTurn[] = {"<|im_end|>",
-                                       "<|eot_id|>",
-                                       "<|endoftext|>",
-                                       "<|end_of_text|>",
-                                       "<|eom_id|>",
-                                       "<|end|>",
-                                       "<|eot|>",
-                                       "<|return|>",
-                                       "</s>",
-                                       "<eos>",
-                                       "<end_of_turn>",
-                                       "<|im_start|>",
-                                       "<|start_header_id|>",
-                                       "<start_of_turn>",
-                                       "<\xEF\xBD\x9C"
-                                       "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"};
-
-// The bytes of an end of a turn at `i`, else 0: "<|end|><|start|>" goes on.
-size_t EndOfTurnAt(string_view text, size_t i) {
-  for (string_view mark : kEndsOfTurn) {
-    if (!absl::StartsWith(text.substr(i), mark)) continue;
-    bool goes_on = mark == "<|end|>" && absl::StartsWith(text.substr(i + mark.size()), "<|start|>");
-    return goes_on ? 0 : mark.size();
-  }
-  return 0;
-}
-
-// The first turn; marks before it are passed over. "<s>8</s>" is struck out.
-string_view FirstTurn(string_view text) {
-  size_t begin = 0;
-  bool struck = false;
-  for (size_t i = text.find('<'); i != string_view::npos; i = text.find('<', i + 1)) {
-    struck = struck || (i > 0 && absl::StartsWith(text.substr(i), "<s>"));
-    size_t bytes = EndOfTurnAt(text, i);
-    if (bytes == 0 || (struck && text[i + 1] == '/')) continue;
-    if (!absl::StripAsciiWhitespace(text.substr(begin, i - begin)).empty())
-      return text.substr(begin, i - begin);
-    begin = i + bytes;
-    i = begin - 1;
-  }
-  return text.substr(begin);
-}
-
-// What is said behind the reasoning, and whether the reasoning is closed. A closing tag alone ends reasoning
-// that the prompt opened.
-struct Said {
-  string_view text;
-  bool closed = true;
-};
-
-Said BehindReasoning(string_view completion) {
-  static constexpr string_view kTags[] = {"think>", "thinking>", "thought>", "reasoning>", "scratchpad>"};
-  Said said{completion};
-  size_t opened = string_view::npos;
-  for (size_t i = completion.find('<'); i != string_view::npos; i = completion.find('<', i + 1)) {
-    bool closes = At(completion, i + 1) == '/';
-    size_t name = i + (closes ? 2 : 1);
-    for (string_view tag : kTags) {
-      if (!absl::StartsWith(completion.substr(name), tag)) continue;
-      if (closes) said.text = completion.substr(name + tag.size());
-      opened = closes ? string_view::npos : std::min(opened, i);
-      break;
-    }
-  }
-  if (opened == string_view::npos) return said;
-  size_t begin = static_cast<size_t>(said.text.data() - completion.data());
-  said.text = said.text.substr(0, opened - begin);
-  said.closed = !absl::StripAsciiWhitespace(said.text).empty();
-  return said;
-}
 
 // An answer with where the text goes on behind it.
 struct Candidate {
@@ -146,6 +76,7 @@ Candidate Found(ExtractionRule rule, string_view text, size_t offset) {
   out.found.rule = rule;
   out.found.text = WithSign(bare);
   out.found.offset = offset + skipped;
+  out.found.approximate = absl::StartsWith(bare, "\\approx") && !absl::StrContains(bare, ".");
   out.end = offset + text.size();
   return out;
 }
@@ -265,21 +196,78 @@ bool IsProseWord(string_view text, size_t i) {
   return word.size() >= 2 && !FindSpelled(word) && !NumberWordValue(word);
 }
 
-// Whether the sentence that `before` ends in is for one case, and another before it is too: "If order matters
-// the answer is 24. Otherwise the ".
-bool IsSecondCase(string_view before) {
-  const size_t stop = before.find_last_of(".!?\n");
-  string_view sentence = stop == string_view::npos ? before : before.substr(stop + 1);
-  if (absl::StrContains(sentence, "therwise ") || absl::StrContains(sentence, " else ")) return true;
-  sentence = absl::StripLeadingAsciiWhitespace(sentence);
-  if (stop == string_view::npos ||
-      !(absl::StartsWith(sentence, "If ") || absl::StartsWith(sentence, "When ")))
-    return false;
-  before = before.substr(0, stop);
-  const size_t earlier = before.find_last_of(".!?\n");
-  before =
-      absl::StripLeadingAsciiWhitespace(earlier == string_view::npos ? before : before.substr(earlier + 1));
-  return absl::StartsWith(before, "If ") || absl::StartsWith(before, "When ");
+// "I eliminated A, B, and C".
+bool HasProse(string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool begins = IsLetter(text[i]) && (i == 0 || text[i - 1] == ' ');
+    if (begins && IsProseWord(text, i) &&
+        RoleOf(text.substr(i, text.find_first_of(" ,", i) - i)) == WordRole::kNone)
+      return true;
+  }
+  return false;
+}
+
+// "So B".
+bool BeginsWithConclusion(string_view text) {
+  string_view word = text.substr(0, text.find(' '));
+  for (string_view so : {"therefore", "so", "thus", "hence"}) {
+    if (word.size() < text.size() && absl::EqualsIgnoreCase(word, so)) return true;
+  }
+  return false;
+}
+
+// A short line that is no sentence: no two words in a row, none before a digit, no other script.
+bool IsBareAnswer(string_view text) {
+  if (text.empty() || text.size() > kMaxWholeAnswer || absl::StrContains(text, '\n')) return false;
+  for (string_view word :
+       {" not ", "(not ", " is ", " are ", " equals ", " gives ", " only ", "? ", " no, "}) {
+    if (absl::StrContains(text, word)) return false;
+  }
+  if (BeginsWithConclusion(text)) return false;
+  size_t first_digit = std::min(text.find_first_of("0123456789"), text.size());
+  bool digits = first_digit < text.size();
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (IsLetter(text[i]) && digits && i < first_digit && IsProseWord(text, i)) return false;
+    bool two_words = i > 1 && text[i] == ' ' && IsLetter(text[i - 1]) && IsLetter(text[i - 2]) &&
+                     IsLetter(At(text, i + 1)) && IsLetter(At(text, i + 2));
+    if (two_words) return false;
+    size_t bytes = 1;
+    if (static_cast<unsigned char>(text[i]) >= 0x80 && !FindCharacter(DecodeUtf8(text.substr(i), &bytes)))
+      return false;
+    i += bytes - 1;
+  }
+  return true;
+}
+
+// "8", "$x$", "B": no words.
+bool IsValueAlone(string_view text) {
+  return IsBareAnswer(text) && (text.size() == 1 || text.find_first_of("0123456789\\") != string_view::npos);
+}
+
+// Puts an `earlier` answer beside the one that is marked alike behind `before`.
+void Beside(string_view earlier, string_view before, Candidate* candidate) {
+  Extraction& found = candidate->found;
+  if (earlier.empty() || !found.alternatives.empty() || !IsBareAnswer(found.text) ||
+      StripWrapping(earlier) == found.text)
+    return;
+  const size_t end = static_cast<size_t>(earlier.data() + earlier.size() - before.data());
+  if (!StandBeside(before.substr(end))) return;
+  found.alternatives = {std::string(StripWrapping(earlier)), found.text};
+  found.text = absl::StrJoin(found.alternatives, " or ");
+}
+
+// What an "answer is" close to the end of `before` states.
+string_view EarlierAnswer(string_view before) {
+  constexpr size_t kClose = 200;  // bytes
+  const string_view near = before.substr(before.size() - std::min(before.size(), kClose));
+  const size_t at = near.rfind("nswer");
+  const size_t end = at == string_view::npos ? 0 : BehindVerb(near.substr(at + 5));
+  if (end == 0) return {};
+  const string_view stated = StatedAnswer(near.substr(at + 5 + end));
+  return !IsValueAlone(StripWrapping(stated)) || IsDenied(near.substr(0, at)) || Denies(stated) ||
+                 IsOthers(near.substr(0, at))
+             ? string_view()
+             : stated;
 }
 
 // What the last "answer" that states something states: "answer is", "answer: ", "answer to ... is".
@@ -299,10 +287,13 @@ std::optional<Candidate> AnswerIs(string_view text, bool final_only, Asked asked
         absl::StrContains(stated, ' '))
       return std::nullopt;  // a sentence of its own
     if (stated.back() == '?') return std::nullopt;
-    if (IsDenied(text.substr(0, at - 1)) || Denies(stated) || IsSecondCase(text.substr(0, at - 1)))
+    if (IsDenied(text.substr(0, at - 1)) || Denies(stated) || IsOneCase(text.substr(0, at - 1)))
       return std::nullopt;
-    return Stated(final_only ? ExtractionRule::kFinalAnswer : ExtractionRule::kAnswerIs, stated,
-                  static_cast<size_t>(stated.data() - text.data()), asked);
+    if (absl::StrContains(stated.substr(0, 8), "\\boxed")) return std::nullopt;  // that was passed over
+    Candidate out = Stated(final_only ? ExtractionRule::kFinalAnswer : ExtractionRule::kAnswerIs, stated,
+                           static_cast<size_t>(stated.data() - text.data()), asked);
+    Beside(EarlierAnswer(text.substr(0, at - 1)), text.substr(0, at - 1), &out);
+    return out;
   }
   return std::nullopt;
 }
@@ -329,7 +320,12 @@ std::optional<Candidate> AfterHashes(string_view text, Asked asked) {
     }
     if (auto number = FirstNumber(line)) line = *number;
   }
-  return Found(ExtractionRule::kHashes, line, static_cast<size_t>(line.data() - text.data()));
+  Candidate out = Found(ExtractionRule::kHashes, line, static_cast<size_t>(line.data() - text.data()));
+  if (const size_t before = text.substr(0, at).rfind("####"); before != string_view::npos) {
+    const string_view earlier = text.substr(before + 4, std::min(text.find('\n', before), at) - before - 4);
+    Beside(earlier, text.substr(0, at), &out);
+  }
+  return out;
 }
 
 Candidate Boxed(Box box) {
@@ -339,74 +335,121 @@ Candidate Boxed(Box box) {
   return out;
 }
 
+// From the "<" of a tag to behind its ">".
+struct Tag {
+  size_t begin = 0, end = 0;
+};
+
+// The last tag before `stop` that opens, or closes, an answer; an empty one where there is none.
+Tag LastAnswerTag(string_view text, size_t stop, bool closes) {
+  static constexpr string_view kNames[] = {"answer>", "final_answer>", "final>", "result>"};
+  for (size_t at = stop; at > 0;) {
+    at = text.rfind('<', at - 1);
+    if (at == string_view::npos) break;
+    if ((At(text, at + 1) == '/') != closes) continue;
+    const size_t name = at + (closes ? 2 : 1);
+    for (string_view tag : kNames) {
+      if (absl::StartsWithIgnoreCase(text.substr(name), tag)) return {at, name + tag.size()};
+    }
+  }
+  return {};
+}
+
 // The last <answer>...</answer>; the end of the text closes it too.
 std::optional<Candidate> InAnswerTag(string_view text, Asked asked) {
-  constexpr string_view kOpen = "<answer>", kClose = "</answer>";
-  size_t open = text.rfind(kOpen);
-  if (open == string_view::npos) return std::nullopt;
-  size_t begin = open + kOpen.size();
-  size_t end = std::min(text.find(kClose, begin), text.size());
-  string_view content = text.substr(begin, end - begin);
+  const Tag open = LastAnswerTag(text, text.size(), false);
+  if (open.end == 0) return std::nullopt;
+  const Tag close = LastAnswerTag(text, text.size(), true);
+  const bool closed = close.begin >= open.end;
+  string_view content = text.substr(open.end, closed ? close.begin - open.end : string_view::npos);
   Candidate out;
   if (auto box = LastBox(content)) {
-    out = Shifted(Boxed(*std::move(box)), begin);
+    out = Shifted(Boxed(*std::move(box)), open.end);
   } else if (auto stated = AnswerIs(content, false, asked)) {
-    out = Shifted(*std::move(stated), begin);
+    out = Shifted(*std::move(stated), open.end);
   } else {
-    out = Found(ExtractionRule::kAnswerTag, content, begin);
+    out = Found(ExtractionRule::kAnswerTag, content, open.end);
   }
-  out.end = std::min(end + kClose.size(), text.size());
-  string_view before = absl::StripTrailingAsciiWhitespace(text.substr(0, open));
-  if (absl::ConsumeSuffix(&before, "or") &&
-      absl::EndsWith(absl::StripTrailingAsciiWhitespace(before), kClose)) {
-    size_t earlier = before.rfind(kOpen) + kOpen.size();
-    string_view other = before.substr(earlier, before.rfind(kClose) - earlier);
-    out.found.alternatives = {out.found.text, std::string(StripWrapping(other))};
-    out.found.text = absl::StrJoin(out.found.alternatives, " or ");
-  }
+  out.end = closed ? close.end : text.size();
+  const Tag earlier = LastAnswerTag(text, open.begin, true);
+  if (earlier.end == 0 || !StandBeside(text.substr(earlier.end, open.begin - earlier.end))) return out;
+  const Tag first = LastAnswerTag(text, earlier.begin, false);
+  const string_view before = text.substr(0, open.begin);
+  if (first.end > 0)
+    Beside(before.substr(first.end, earlier.begin - first.end), text.substr(0, earlier.begin), &out);
   return out;
 }
 
-// "I eliminated A, B, and C".
-bool HasProse(string_view text) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    bool begins = IsLetter(text[i]) && (i == 0 || text[i - 1] == ' ');
-    if (begins && IsProseWord(text, i) &&
-        RoleOf(text.substr(i, text.find_first_of(" ,", i) - i)) == WordRole::kNone)
-      return true;
+// The last "answer": ... of an object in JSON.
+std::optional<Candidate> InJson(string_view text) {
+  size_t at = string_view::npos, value = 0;
+  for (string_view key : {"\"answer\"", "\"final_answer\"", "\"result\""}) {
+    const size_t found = text.rfind(key);
+    if (found == string_view::npos || (at != string_view::npos && found < at)) continue;
+    at = found;
+    value = text.find_first_not_of(" \t\n", found + key.size());
   }
-  return false;
+  if (at == string_view::npos || value == string_view::npos || text[value] != ':') return std::nullopt;
+  value = text.find_first_not_of(" \t\n", value + 1);
+  if (value == string_view::npos || text.substr(0, at).find('{') == string_view::npos) return std::nullopt;
+  std::string content;
+  size_t end = value + 1;
+  const char close = text[value] == '"' ? '"' : text[value] == '[' ? ']' : ',';
+  if (close == ',') content += text[value];
+  for (; end < text.size() && text[end] != close && content.size() < kMaxWholeAnswer; ++end) {
+    if (close == ',' && absl::StrContains("}\n", text[end])) break;
+    if (close == ']' && text[end] == '"') continue;
+    end += text[end] == '\\' && close != ',' ? 1 : 0;
+    content += At(text, end);
+  }
+  Candidate out = Found(ExtractionRule::kAnswerTag, content, 0);
+  out.found.offset = value;
+  out.end = text.size();
+  return out;
 }
 
-// "So B".
-bool BeginsWithConclusion(string_view text) {
-  string_view word = text.substr(0, text.find(' '));
-  for (string_view so : {"therefore", "so", "thus", "hence"}) {
-    if (word.size() < text.size() && absl::EqualsIgnoreCase(word, so)) return true;
+// The text of a line of a list, empty for other lines: "- x = 2", "2) x = 2".
+string_view ItemOf(string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  size_t digits = 0;
+  while (IsDigit(At(line, digits))) ++digits;
+  const bool numbered = digits > 0 && digits < 3 && (At(line, digits) == '.' || At(line, digits) == ')');
+  for (string_view bullet : {"-", "*", "\xE2\x80\xA2"}) {
+    if (absl::StartsWith(line, bullet) && At(line, bullet.size()) == ' ')
+      return line.substr(bullet.size() + 1);
   }
-  return false;
+  return numbered && At(line, digits + 1) == ' ' ? line.substr(digits + 2) : string_view();
 }
 
-// A short line that is no sentence: no two words in a row, none before a digit, no other script.
-bool IsBareAnswer(string_view text) {
-  if (text.empty() || text.size() > kMaxWholeAnswer || absl::StrContains(text, '\n')) return false;
-  for (string_view word : {" not ", " is ", " are ", " equals ", " gives ", " only "}) {
-    if (absl::StrContains(text, word)) return false;
+// "The roots are:" with an answer in each of the lines behind it, to the end.
+std::optional<Candidate> Itemized(string_view text) {
+  constexpr size_t kMaxItems = 32;
+  text = absl::StripTrailingAsciiWhitespace(text);
+  std::vector<std::string> items;
+  size_t end = text.size();
+  while (items.size() < kMaxItems && end != string_view::npos && end > 0) {
+    const size_t begin = text.rfind('\n', end - 1);
+    const string_view line = absl::StripAsciiWhitespace(text.substr(begin + 1, end - begin - 1));
+    const string_view item = StripWrapping(ItemOf(line));
+    end = begin;
+    if (line.empty()) continue;
+    if (!item.empty() && IsBareAnswer(item)) {
+      items.emplace_back(item);
+      continue;
+    }
+    if (items.size() < 2 || line.back() != ':' || !ItemOf(line).empty()) return std::nullopt;
+    const std::vector<TextPiece> head = PiecesOf(line, Asked::kValue);
+    const bool several = std::any_of(head.begin(), head.end(), [](const TextPiece& piece) {
+      return lexicon::Among(piece.word, lexicon::kSeveral);
+    });
+    if (!several) return std::nullopt;
+    std::reverse(items.begin(), items.end());
+    Candidate out = Found(ExtractionRule::kLastNumber, absl::StrJoin(items, ", "), 0);
+    out.found.offset = static_cast<size_t>(line.data() + line.size() - text.data());
+    out.end = text.size();
+    return out;
   }
-  if (BeginsWithConclusion(text)) return false;
-  size_t first_digit = std::min(text.find_first_of("0123456789"), text.size());
-  bool digits = first_digit < text.size();
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (IsLetter(text[i]) && digits && i < first_digit && IsProseWord(text, i)) return false;
-    bool two_words = i > 1 && text[i] == ' ' && IsLetter(text[i - 1]) && IsLetter(text[i - 2]) &&
-                     IsLetter(At(text, i + 1)) && IsLetter(At(text, i + 2));
-    if (two_words) return false;
-    size_t bytes = 1;
-    if (static_cast<unsigned char>(text[i]) >= 0x80 && !FindCharacter(DecodeUtf8(text.substr(i), &bytes)))
-      return false;
-    i += bytes - 1;
-  }
-  return true;
+  return std::nullopt;
 }
 
 // "The correct option is (E)".
@@ -443,6 +486,10 @@ Candidate Concluded(string_view text, Asked asked) {
 }
 
 Candidate WithoutBox(string_view text, Asked asked) {
+  if (auto found = InJson(text)) return *std::move(found);
+  if (asked == Asked::kValue) {
+    if (auto found = Itemized(text)) return *std::move(found);
+  }
   if (auto found = AnswerIs(text, true, asked)) return *std::move(found);
   if (auto found = AfterHashes(text, asked)) return *std::move(found);
   if (auto found = AnswerIs(text, false, asked)) return *std::move(found);
@@ -490,20 +537,12 @@ Candidate LaterThan(string_view text, Candidate box, Asked asked) {
   return bare && !about ? Shifted(*std::move(stated), box.end) : box;
 }
 
-// Whether a box stands for the other case: "\boxed{24} if order matters, else \boxed{".
-bool IsBehindElse(string_view before) {
-  before = before.substr(before.size() - std::min<size_t>(before.size(), 32));
-  before = before.substr(0, before.find_last_of('\\'));
-  while (!before.empty() && (before.back() == '$' || IsBlank(before.back()))) before.remove_suffix(1);
-  return absl::EndsWith(before, " else") || absl::EndsWith(before, "otherwise");
-}
-
 Candidate FirstFound(string_view text, Asked asked) {
   auto tagged = InAnswerTag(text, asked);
   auto box = LastBox(text);
   if (box && IsAsked(box->text) && !(tagged && tagged->found.offset >= box->offset)) return {};
   if (tagged && (!box || tagged->found.offset >= box->offset)) return *std::move(tagged);
-  if (box && IsBehindElse(text.substr(0, box->offset))) return {};
+  if (box && IsOneCase(text.substr(0, box->offset))) return {};
   if (box) return LaterThan(text, Boxed(*std::move(box)), asked);
   size_t skipped = text.size() - std::min(text.size(), kTail);
   return Shifted(WithoutBox(text.substr(skipped), asked), skipped);
@@ -537,7 +576,8 @@ Extraction WhatStands(string_view text, Candidate candidate, Asked asked) {
       break;
     }
     Candidate later = Correction(behind, aftermath, asked);
-    if (later.found.rule == ExtractionRule::kNone && aftermath.standing == Standing::kReplaced) break;
+    const bool holds = aftermath.standing == Standing::kReplaced && !aftermath.reopened;
+    if (later.found.rule == ExtractionRule::kNone && holds) break;
     size_t skipped = static_cast<size_t>(behind.data() - text.data()) + aftermath.restated_at;
     // What was taken back does not come back by being mentioned.
     bool mentioned =
@@ -613,6 +653,7 @@ Asked AskedBy(string_view gold) {
   for (string_view truth : {"yes", "no", "true", "false"}) {
     if (absl::EqualsIgnoreCase(gold, truth)) return Asked::kTruth;
   }
+  if (absl::EqualsIgnoreCase(gold, "dne")) return Asked::kWords;
   bool letters = gold.size() > 1 && std::all_of(gold.begin(), gold.end(),
                                                 [](char c) { return IsLetter(c) || c == ' ' || c == '-'; });
   if (!letters) return Asked::kValue;
@@ -622,16 +663,36 @@ Asked AskedBy(string_view gold) {
   return value ? Asked::kValue : Asked::kWords;
 }
 
+// The text in front of the first question that follows an answer: models that complete text pose themselves
+// the next one.
+static string_view BeforeNextQuestion(string_view text, Asked asked) {
+  constexpr int kMaxQuestions = 4;
+  size_t at = 0;
+  for (int i = 0; i < kMaxQuestions; ++i) {
+    at = NextQuestion(text, at);
+    if (at == string_view::npos) break;
+    const string_view front = text.substr(0, at);
+    const Extraction found = FirstFound(front, asked).found;
+    const bool said = found.rule == ExtractionRule::kWhole
+                          ? absl::StrContains(found.text, ' ') == false
+                          : found.rule != ExtractionRule::kNone && found.rule < ExtractionRule::kLastFormula;
+    if (said) return front;
+  }
+  return text;
+}
+
 Extraction ExtractAnswer(string_view completion, Asked asked) {
-  const string_view turn = FirstTurn(completion);
-  Said said = BehindReasoning(turn);
+  std::string storage;
+  const string_view text = WithoutStruck(completion, &storage);
+  Said said = BehindReasoning(FirstTurn(text));
   if (!said.closed) {
     Extraction out;
     out.missing = "reasoning not closed";
     return out;
   }
+  said.text = BeforeNextQuestion(said.text, asked);
   Extraction found = WhatStands(said.text, FirstFound(said.text, asked), asked);
-  found.offset += static_cast<size_t>(said.text.data() - completion.data());
+  found.offset += static_cast<size_t>(said.text.data() - text.data());
   return found;
 }
 

@@ -43,6 +43,8 @@ class Cutter {
 
   std::vector<TextPiece> Run() {
     while (at_ < text_.size()) Next();
+    JoinLines();
+    JoinFunctions();
     JoinOperators();
     JoinNumberWords();
     JoinMeasures();
@@ -75,6 +77,7 @@ class Cutter {
     }
     if ((c == '$' || c == '\\') && Formula()) return;
     if (IsLetter(c) && Word()) return;
+    if (c == '(' && NamedTuple()) return;
     bool times =
         c == '*' && at_ > 0 && IsBlank(text_[at_ - 1]) && text_[at_ - 1] != '\n' && At(text_, at_ + 1) == ' ';
     if (times) return Mark(PieceKind::kOperator, 1);
@@ -100,6 +103,14 @@ class Cutter {
     if (absl::StartsWith(rest, "\xE2\x89\x88")) {
       Mark(PieceKind::kWord, 3);
       out_.back().word = "approximately";
+      return true;
+    }
+    static constexpr std::pair<string_view, string_view> kJoints[] = {
+        {"\xE6\x88\x96", "or"}, {"\xE5\x92\x8C", "and"}, {"\xD0\xB8\xD0\xBB\xD0\xB8", "or"}};
+    for (const auto& [sign, word] : kJoints) {
+      if (!absl::StartsWith(rest, sign)) continue;
+      Mark(PieceKind::kWord, sign.size());
+      out_.back().word = std::string(word);
       return true;
     }
     static constexpr std::pair<string_view, PieceKind> kSigns[] = {
@@ -187,7 +198,8 @@ class Cutter {
     Add(PieceKind::kWord, at_, end);
     TextPiece& piece = out_.back();
     piece.word = absl::AsciiStrToLower(absl::StrReplaceAll(piece.text, {{kApostrophe, "'"}}));
-    bool pi = asked_ == Asked::kValue && piece.word == "pi";
+    const bool infinite = piece.word == "infinity" && out_.size() > 1 && out_[out_.size() - 2].word == "is";
+    bool pi = asked_ == Asked::kValue && (piece.word == "pi" || infinite);
     if (pi || (asked_ == Asked::kChoice && IsChoice(piece.text))) piece.kind = PieceKind::kValue;
     at_ = end;
     return true;
@@ -195,6 +207,24 @@ class Cutter {
 
   static bool IsChoice(string_view word) {
     return word.size() == 1 && word[0] >= 'A' && word[0] <= 'J' && word[0] != 'I';
+  }
+
+  // "(x, y)" in front of "=".
+  bool NamedTuple() {
+    if (asked_ != Asked::kValue) return false;
+    const size_t close = text_.substr(at_, 24).find(')');
+    if (close == string_view::npos) return false;
+    const string_view inside = text_.substr(at_ + 1, close - 1);
+    if (!absl::StrContains(inside, ",")) return false;
+    for (string_view name : absl::StrSplit(inside, ',')) {
+      name = absl::StripAsciiWhitespace(name);
+      if (name.empty() || !IsLetter(name[0]) || name.size() > 3 || (name.size() > 1 && IsLetter(name[1])))
+        return false;
+    }
+    if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(text_.substr(at_ + close + 1)), "="))
+      return false;
+    Mark(PieceKind::kValue, close + 1);
+    return true;
   }
 
   size_t RunEnd() const {
@@ -224,7 +254,8 @@ class Cutter {
       if (!number.empty()) return Number(number, begin);
     }
     if (asked_ == Asked::kValue && IsSymbolic(run)) return Add(PieceKind::kValue, begin, at_);
-    if (run.find_first_not_of("+-*/=<>") == string_view::npos || run == "\xC3\x97") {
+    if (run.find_first_not_of("+-*/=<>") == string_view::npos || run == "\xC3\x97" || run == "\xE2\x88\x92" ||
+        run == "\xC2\xB1") {
       return Add(PieceKind::kOperator, begin, at_);
     }
     Brackets(run, begin);
@@ -239,7 +270,9 @@ class Cutter {
     size_t power = run.find('^');
     bool unit =
         power != string_view::npos && power > 1 && IsLetter(run[power - 1]) && IsLetter(run[power - 2]);
-    return command || absl::StrContains(run, "\xCF\x80") || (power != string_view::npos && !unit);
+    size_t bytes = 0;
+    const bool function = FindSpelledPrefix(run, &bytes) && At(run, bytes) == '(';
+    return command || function || absl::StrContains(run, "\xCF\x80") || (power != string_view::npos && !unit);
   }
 
   void Number(string_view number, size_t run_begin) {
@@ -300,6 +333,44 @@ class Cutter {
     const TextPiece& piece = out_[i];
     return piece.kind == PieceKind::kValue || (piece.kind == PieceKind::kWord && piece.text.size() == 1 &&
                                                piece.text != "a" && piece.text != "I");
+  }
+
+  // "or" in a line of its own joins the formulas around it.
+  void JoinLines() {
+    for (size_t i = 1; i + 1 < out_.size(); ++i) {
+      if (out_[i].word != "and" && out_[i].word != "or") continue;
+      size_t before = i, behind = i + 1;
+      while (before > 0 && IsNewline(before - 1)) --before;
+      while (behind < out_.size() && IsNewline(behind)) ++behind;
+      const bool joins = before > 0 && before < i && behind < out_.size() && out_[before - 1].formula &&
+                         out_[behind].formula;
+      if (!joins) continue;
+      out_.erase(out_.begin() + static_cast<ptrdiff_t>(i) + 1, out_.begin() + static_cast<ptrdiff_t>(behind));
+      out_.erase(out_.begin() + static_cast<ptrdiff_t>(before), out_.begin() + static_cast<ptrdiff_t>(i));
+      i = before;
+    }
+  }
+  bool IsNewline(size_t i) const { return out_[i].kind == PieceKind::kStop && out_[i].text == "\n"; }
+
+  // "ln 3" is one value.
+  void JoinFunctions() {
+    if (asked_ != Asked::kValue) return;
+    static constexpr string_view kFunctions[] = {"arccos", "arcsin", "arctan", "cos",  "exp", "lg",
+                                                 "ln",     "log",    "sin",    "sqrt", "tan"};
+    for (size_t i = 0; i + 1 < out_.size(); ++i) {
+      TextPiece& name = out_[i];
+      const TextPiece& operand = out_[i + 1];
+      const bool applied =
+          name.kind == PieceKind::kWord && operand.kind == PieceKind::kValue && !operand.formula &&
+          operand.begin <= name.end + 1 && !absl::StrContains(operand.text, "=") &&
+          std::find(std::begin(kFunctions), std::end(kFunctions), name.word) != std::end(kFunctions);
+      if (!applied) continue;
+      name.kind = PieceKind::kValue;
+      name.end = operand.end;
+      name.text = text_.substr(name.begin, name.end - name.begin);
+      name.word.clear();
+      out_.erase(out_.begin() + static_cast<ptrdiff_t>(i) + 1);
+    }
   }
 
   // "3 + 5 = 8" is one value; behind the last "=" where no single name is given it.

@@ -123,10 +123,11 @@ string_view WithNeighbours(string_view text, string_view term) {
 // Cuts a plain sentence where it goes on to something else.
 size_t EndOfStatement(string_view s) {
   static constexpr string_view kReasons[] = {
-      " because ",       " since ",    " so ",      ", not ",        ", which ",     ", since ",
-      ", so ",           ", because ", ", as ",     " which is ",    " when ",       ", where ",
-      ", and the ",      " (since",    " (because", " rather than ", " instead of ", " and not ",
-      " as opposed to ", ", while ",   ", but not "};
+      " because ",       " since ",    " so ",        ", not ",        ", which ",     ", since ",
+      ", so ",           ", because ", ", as ",       " which is ",    " when ",       ", where ",
+      ", and the ",      " (since",    " (because",   " rather than ", " instead of ", " and not ",
+      " as opposed to ", ", while ",   ", but not ",  ", no,",         ", no wait",    ", wait",
+      ", sorry",         ", though ",  ", although ", ", rather ",     ", I mean "};
   size_t end = s.size();
   for (string_view reason : kReasons) end = std::min(end, s.find(reason));
   return end;

@@ -29,12 +29,13 @@ bool IsExact(string_view value) {
   bool number =
       IsDigit(At(value, 0)) || absl::StartsWith(value, "e^") || absl::StartsWith(value, "\xE2\x88\x9A");
   for (string_view command :
-       {"\\frac", "\\dfrac", "\\tfrac", "\\sqrt", "\\pi", "\\ln", "\\log", "(", "\\left("}) {
+       {"\\frac", "\\dfrac", "\\tfrac", "\\sqrt", "\\pi", "\\ln", "\\log", "(", "\\left(", "ln ", "log ",
+        "sqrt", "\\arctan", "\\arcsin", "\\arccos", "arctan", "arcsin", "arccos"}) {
     number = number || absl::StartsWith(value, command);
   }
   if (!number) return false;
   for (string_view sign : {"\\frac", "\\dfrac", "\\tfrac", "/", "\\sqrt", "\xE2\x88\x9A", "\\pi", "\xCF\x80",
-                           "\\ln", "\\log", "e^"}) {
+                           "\\ln", "\\log", "e^", "ln ", "log ", "sqrt", "arc"}) {
     if (absl::StrContains(value, sign)) return true;
   }
   return false;

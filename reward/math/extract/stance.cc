@@ -5,75 +5,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_split.h"
+#include "reward/math/extract/lexicon.h"
 
 namespace sluice::math {
 namespace {
 
 using absl::string_view;
-
-// All sorted.
-constexpr string_view kDenying[] = {"ain't",     "avoid",      "barely",    "cannot",  "discard",
-                                    "discarded", "discarding", "doubt",     "exclude", "excluding",
-                                    "hardly",    "neither",    "never",     "nor",     "not",
-                                    "reject",    "rejected",   "rejecting", "unlike",  "unlikely"};
-constexpr string_view kAdjuncts[] = {"across",  "after",  "against", "among",  "at",      "before", "besides",
-                                     "between", "by",     "despite", "during", "each",    "every",  "except",
-                                     "for",     "from",   "in",      "into",   "of",      "off",    "on",
-                                     "out",     "per",    "than",    "their",  "through", "until",  "upon",
-                                     "using",   "versus", "via",     "with",   "within",  "without"};
-constexpr string_view kClauses[] = {
-    "although", "as",   "assuming", "because", "given",   "if",    "provided", "providing", "since", "though",
-    "unless",   "when", "whenever", "where",   "whereas", "which", "while",    "who",       "whose"};
-constexpr string_view kVerbs[] = {
-    "are",   "be",     "become",  "becomes", "been",     "contain", "contains", "cost",    "costs",
-    "equal", "equals", "earn",    "earns",   "find",     "finds",   "get",      "gets",    "gives",
-    "give",  "had",    "has",     "have",    "hold",     "holds",   "is",       "leaves",  "leaving",
-    "made",  "make",   "makes",   "means",   "need",     "needs",   "obtain",   "obtains", "pay",
-    "pays",  "remain", "remains", "require", "requires", "spend",   "spends",   "take",    "takes",
-    "total", "totals", "was",     "were",    "yield",    "yields"};
-constexpr string_view kResults[] = {"altogether", "but",     "consequently", "hence",  "it's",
-                                    "only",       "so",      "that",         "that's", "then",
-                                    "therefore",  "there's", "thus",         "total",  "totaling"};
-constexpr string_view kLabels[] = {"appendix", "case",   "chapter", "eq",    "equation", "example",
-                                   "exercise", "figure", "formula", "lemma", "method",   "no",
-                                   "option",   "page",   "part",    "phase", "problem",  "question",
-                                   "section",  "step",   "steps",   "stage", "table",    "theorem"};
-constexpr string_view kBadPredicates[] = {
-    "absurd",     "contradict",   "contradicted", "contradicts",  "disqualified", "excluded",
-    "extraneous", "fail",         "failed",       "fails",        "false",        "flawed",
-    "impossible", "inadmissible", "inconsistent", "incorrect",    "invalid",      "mistaken",
-    "nonsense",   "nonsensical",  "rejected",     "unacceptable", "unreasonable", "unsatisfying",
-    "untrue",     "violate",      "violated",     "violates",     "wrong"};
-// "It would be wrong to": nothing is said of "it".
-constexpr string_view kImpersonal[] = {"acceptable", "allowed",   "correct", "false",   "good",
-                                       "impossible", "incorrect", "invalid", "mistake", "nonsense",
-                                       "possible",   "right",     "valid",   "wrong"};
-constexpr string_view kGoodPredicates[] = {
-    "acceptable", "add",        "admissible", "agree", "allowed", "answer",    "appropriate",
-    "consistent", "correct",    "feasible",   "fit",   "fulfill", "good",      "hold",
-    "it",         "make",       "match",      "meet",  "obey",    "pass",      "possible",
-    "quite",      "reasonable", "respect",    "right", "satisfy", "satisfied", "sense",
-    "solution",   "solve",      "true",       "valid", "work"};
-constexpr string_view kAffirmations[] = {
-    "checks",   "confirmed", "confirming", "confirms", "consistent", "correct", "desired",   "equivalent",
-    "expected", "fine",      "good",       "great",    "holds",      "indeed",  "match",     "matches",
-    "ok",       "okay",      "perfect",    "required", "right",      "same",    "satisfied", "satisfies",
-    "stands",   "true",      "verified",   "verifies", "works",      "yes"};
-constexpr string_view kOpeners[] = {"actually", "ah",     "alas",    "apologies", "but",   "correction",
-                                    "edit",     "edited", "erratum", "hmm",       "hmmm",  "hold",
-                                    "however",  "no",     "nope",    "oh",        "oops",  "rather",
-                                    "sorry",    "update", "wait",    "well",      "whoops"};
-constexpr string_view kChecks[] = {"check",        "checking",     "double-check", "explanation",
-                                   "note",         "proof",        "reasoning",    "remark",
-                                   "substituting", "verification", "verify",       "verifying"};
-constexpr string_view kConclusions[] = {"answer", "consequently", "finally", "hence",
-                                        "so",     "therefore",    "thus"};
-
-template <size_t n>
-bool Among(string_view word, const string_view (&words)[n]) {
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
-}
+using namespace lexicon;  // NOLINT: its words
 
 bool IsNegated(string_view word) { return absl::EndsWith(word, "n't") || word == "not" || word == "cannot"; }
 
@@ -141,9 +79,10 @@ Turn TurnOf(string_view word) {
 }
 
 bool SpellsAt(TextPieces pieces, size_t i, string_view phrase) {
-  for (string_view word : absl::StrSplit(phrase, ' ')) {
-    if (i >= pieces.size() || pieces[i].word != word) return false;
-    ++i;
+  for (size_t begin = 0; begin <= phrase.size(); ++i) {
+    const size_t end = std::min(phrase.find(' ', begin), phrase.size());
+    if (i >= pieces.size() || pieces[i].word != phrase.substr(begin, end - begin)) return false;
+    begin = end + 1;
   }
   return true;
 }
@@ -151,8 +90,8 @@ bool SpellsAt(TextPieces pieces, size_t i, string_view phrase) {
 bool IsLabel(string_view word) { return Among(word, kLabels); }
 
 bool Supposes(string_view word) {
-  return word == "suppose" || word == "assume" || word == "assuming" || word == "if" || word == "supposing" ||
-         word == "imagine" || word == "say";
+  return word == "suppose" || word == "assume" || word == "if" || word == "supposing" || word == "imagine" ||
+         word == "say";
 }
 
 namespace {
@@ -365,10 +304,46 @@ bool LeavesOpen(TextPieces sentence) {
   return chooses || liking || (modal && Among(sentence[first].word, kSeveral) && Among(last, kFitting));
 }
 
+namespace {
+
+// What is given the value behind the last "=": "5" of "x = 5".
+string_view Given(string_view text) {
+  const size_t equals = text.rfind('=');
+  return absl::StripAsciiWhitespace(equals == string_view::npos ? text : text.substr(equals + 1));
+}
+
+}  // namespace
+
+bool IsOfAnswer(TextPieces sentence, string_view answer) {
+  return std::none_of(sentence.begin(), sentence.end(), [&](const TextPiece& piece) {
+    if (piece.kind == PieceKind::kValue) return piece.word.empty() && Given(piece.text) != Given(answer);
+    return piece.word == "other" || piece.word == "another" || piece.word == "any" ||
+           Among(piece.word, kCases);
+  });
+}
+
+namespace {
+
+// "But x = 5 makes it zero, so this root is extraneous": of `answer` or of what a pronoun stands for.
+bool CallsExtraneous(TextPieces sentence, string_view answer) {
+  static constexpr string_view kPronouns[] = {"it", "that", "this"};
+  bool meant = false, extraneous = false;
+  for (const TextPiece& piece : sentence) {
+    if (IsNegated(piece.word)) return false;
+    meant = meant || piece.kind == PieceKind::kValue || Among(piece.word, kPronouns);
+    extraneous = extraneous || Among(piece.word, kExtraneous);
+  }
+  return meant && extraneous && IsOfAnswer(sentence, answer);
+}
+
+}  // namespace
+
 size_t Withdraws(TextPieces sentence, string_view answer) {
-  for (string_view phrase : {"never mind", "i was wrong", "i miscounted", "i miscalculated", "i misread",
-                             "take that back", "take it back", "take this back", "i retract",
-                             "i was mistaken", "i am wrong", "i'm wrong", "i erred", "i messed up"}) {
+  if (CallsExtraneous(sentence, answer)) return sentence.size();
+  for (string_view phrase :
+       {"never mind", "just kidding", "take back my", "i was wrong", "i miscounted", "i miscalculated",
+        "i misread", "take that back", "take it back", "take this back", "i retract", "i was mistaken",
+        "i am wrong", "i'm wrong", "i erred", "i messed up"}) {
     for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
       if (SpellsAt(sentence, i, phrase))
         return i + static_cast<size_t>(std::count(phrase.begin(), phrase.end(), ' ')) + 1;

@@ -31,6 +31,8 @@ bool OpensCheck(TextPieces sentence);
 bool OpensConclusion(TextPieces sentence);
 // Behind a value: "is wrong", "fails", "is not the answer".
 bool DeniesBefore(TextPieces rest);
+// Whether a sentence speaks of no value but `answer`, of no other one and of no case.
+bool IsOfAnswer(TextPieces sentence, absl::string_view answer);
 // Where a sentence that takes `answer` back has done so: behind "That is wrong", "I made a mistake", "upon
 // checking, this fails", "9 does not work". 0 if it does not.
 size_t Withdraws(TextPieces sentence, absl::string_view answer);

@@ -25,13 +25,16 @@ bool IsBelowLine(const Expression& e) {
   return IsPlainSymbol(below) || (below.kind == Kind::kProduct && AllOf(below.args, IsPlainSymbol));
 }
 
-// What a value is given to: "x", "f(x)", "AB", "a + b", "x/y", "(x, y)", "|z|", "\sin A".
+// What a value is given to: "x", "f(x)", "AB", "a + b", "x/y", "(x, y)", "|z|", "\sin A", "A \cap B".
 bool IsName(const Expression& e) {
   switch (e.kind) {
     case Kind::kSymbol:
       return IsPlainSymbol(e);
     case Kind::kSum:
     case Kind::kTuple:
+    case Kind::kUnion:
+    case Kind::kIntersection:
+    case Kind::kDifference:
       return AllOf(e.args, IsPlainSymbol);
     case Kind::kProduct:
       return AllOf(e.args, [](const Expression& a) {

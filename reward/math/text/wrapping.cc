@@ -78,6 +78,7 @@ bool StripEnds(string_view& s) {
     s.remove_suffix(1);
 
   if (absl::EndsWith(s, "\\")) s.remove_suffix(1);
+  if (absl::EndsWith(s, " only") && s.find_first_of("=0123456789") != string_view::npos) s.remove_suffix(5);
   if (absl::EndsWith(s, ".") && !absl::EndsWith(s, "..")) s.remove_suffix(1);
   // "/-" stands behind rupees.
   for (string_view stop : {"\xE3\x80\x82", "\\.", "\\qquad", "\\quad", "~", "\\,", "/-"}) {
