@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/rl/sampling_check.h"
 
 namespace sluice {
 namespace {
@@ -98,11 +99,7 @@ double TokenWeight(Aggregation aggregation, int64_t tokens, int64_t batch_tokens
 }
 
 PolicyTemperature PolicyTemperatureOf(const SamplingParams& sampling) {
-  const bool reshaped = sampling.top_k > 0 || sampling.top_p < 1 || sampling.min_p > 0 ||
-                        sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
-                        sampling.frequency_penalty != 0 || !sampling.logit_bias.empty() ||
-                        sampling.min_new_tokens > 0;
-  if (reshaped || sampling.temperature <= 0 || sampling.temperature == 1.0f) return {1.0f, false};
+  if (Reshapes(sampling) || sampling.temperature <= 0 || sampling.temperature == 1.0f) return {1.0f, false};
   return {sampling.temperature, true};
 }
 

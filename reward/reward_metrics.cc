@@ -5,8 +5,6 @@
 namespace sluice {
 namespace {
 
-constexpr const char* kScorers[] = {"math", "regex",      "expression", "length", "code",
-                                    "tags", "repetition", "language",   "remote", "group_length"};
 constexpr const char* kOutcomes[] = {"passed",       "wrong_answer",   "runtime_error", "time_limit",
                                      "memory_limit", "output_limit",   "process_limit", "compile_error",
                                      "skipped",      "infrastructure", "other"};
@@ -53,7 +51,7 @@ RewardMetrics::RewardMetrics(prometheus::Registry& registry) {
   for (int kind = 1; kind < kKinds; ++kind)
     verdicts_[kind] = &verdicts.Add({{"verdict", VerdictLabel(static_cast<VerdictKind>(kind))}});
   verdicts_[0] = verdicts_[static_cast<int>(VerdictKind::kInfrastructure)];
-  for (const char* scorer : kScorers) {
+  for (const std::string& scorer : ScorerNames()) {
     Component& component = components_[scorer];
     for (int kind = 1; kind < kKinds; ++kind) {
       component.verdicts[kind] =
@@ -81,12 +79,11 @@ void RewardMetrics::SetWaiting(const std::string& lane, size_t pieces) {
 }
 
 void RewardMetrics::CountComponent(const RewardComponentSpec& rule, const VerdictComponent& component) {
-  const auto found = components_.find(ScorerName(rule.scorer));
-  if (found == components_.end()) return;
-  found->second.verdicts[static_cast<size_t>(component.kind)]->Increment();
+  Component& counted = components_.at(ScorerName(rule.scorer));
+  counted.verdicts[static_cast<size_t>(component.kind)]->Increment();
   const bool valued = component.kind == VerdictKind::kCorrect || component.kind == VerdictKind::kWrong ||
                       component.kind == VerdictKind::kGraded;
-  if (valued) found->second.value->Observe(component.value);
+  if (valued) counted.value->Observe(component.value);
   for (const TestResult& test : component.tests) {
     const auto run = runs_.find(test.outcome);
     (run == runs_.end() ? runs_.at("other") : run->second)->Increment();

@@ -30,11 +30,20 @@ struct NameOf {
   const char* operator()(const GroupLengthScorerSpec&) const { return "group_length"; }
 };
 
+template <size_t... kinds>
+std::vector<std::string> NamesOf(std::index_sequence<kinds...>) {
+  return {NameOf()(std::variant_alternative_t<kinds, ScorerSpec>())...};
+}
+
 using Made = absl::StatusOr<std::unique_ptr<ItemScorer>>;
 
 }  // namespace
 
 const char* ScorerName(const ScorerSpec& spec) { return std::visit(NameOf{}, spec); }
+
+std::vector<std::string> ScorerNames() {
+  return NamesOf(std::make_index_sequence<std::variant_size_v<ScorerSpec>>());
+}
 
 ScorerRegistry ScorerRegistry::Builtin() {
   ScorerRegistry registry;

@@ -18,6 +18,8 @@ namespace sluice {
 
 // The name of the alternative that `spec` holds.
 const char* ScorerName(const ScorerSpec& spec);
+// Of every scorer that a spec can ask for, whether or not this service has it.
+std::vector<std::string> ScorerNames();
 
 class ScorerRegistry {
  public:

@@ -31,7 +31,7 @@ std::vector<OneOf> FieldsOf(const RewardSpec& reward) {
   for (const RewardComponentSpec& component : reward.components) {
     if (std::holds_alternative<MathScorerSpec>(component.scorer)) fields.push_back({"answer"});
     if (std::holds_alternative<ExpressionScorerSpec>(component.scorer)) {
-      fields.push_back({"numbers"});
+      fields.push_back({"numbers", "nums"});
       fields.push_back({"target"});
     }
     if (const auto* code = std::get_if<CodeScorerSpec>(&component.scorer)) {

@@ -42,6 +42,16 @@ TEST_F(PromptSourceTest, ReadsRowsWithTheirFields) {
   EXPECT_EQ(set->training[1].uid, "line-3");
 }
 
+TEST_F(PromptSourceTest, NumbersOfAnExpressionHaveEitherName) {
+  spec_.reward.components = {{"answer", 1, ExpressionScorerSpec{}}};
+  for (const char* name : {"numbers", "nums"}) {
+    const std::string row =
+        std::string("{\"prompt\": \"ab\", \"target\": \"3\", \"") + name + "\": \"1 2\"}\n";
+    EXPECT_TRUE(Load(row).ok()) << name << ": " << Load(row);
+  }
+  EXPECT_THAT(std::string(Load("{\"prompt\": \"ab\", \"target\": \"3\"}\n").message()), HasSubstr("numbers"));
+}
+
 TEST_F(PromptSourceTest, NamesTheLineOfWhatIsWrong) {
   const std::string good = "{\"prompt\": \"ab\", \"answer\": \"4\"}\n";
   const struct {

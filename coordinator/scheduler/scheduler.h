@@ -3,7 +3,7 @@
 // randomness: time comes with the events, so restart, duplicate, late and lost messages are tables
 // (scheduler_test.cc). The runner executes the actions in order; those that change the store come before the
 // effects that depend on them. What it costs grows with the logarithm of groups and workers
-// (scheduler_index.h).
+// (index.h).
 //
 // Staleness (invariant STALE): a group handed to a worker at version w gets train_by = w + max_versions. With
 // v the last committed version, a new group is handed out only while fewer than groups_per_step x (train_by -
@@ -21,12 +21,12 @@
 // what it needs. An evaluation of version v waits for the draws of older versions and holds back the step
 // past v.
 //
-// A canary (scheduler_canary.cc): a version that a step made is on trial until one worker has sampled the
+// A canary (canary.cc): a version that a step made is on trial until one worker has sampled the
 // first prompts of the evaluation with it. The others keep the version before it, which new groups and
 // retries are sampled at meanwhile; the step past it is held back, so one that is refused has none made of
 // it. In a deterministic job the trial begins when the draws of older versions are complete.
 //
-// A rollback (scheduler_guard.cc) goes back to the checkpoint of an older version, `parent`, and makes the
+// A rollback (guard.cc) goes back to the checkpoint of an older version, `parent`, and makes the
 // next version of it. What was not trained on by then is settled, nothing begins until that version is there,
 // and what is sampled later is sampled at it or newer ones: nothing crosses the fork. In a deterministic job
 // the draws up to the last that could have been issued are rolled back, so that where the fork is does not

@@ -62,7 +62,7 @@ class SchedulerStep {
 
   enum class TryFailure { kError, kLost, kBusy };
 
-  // Workers that come and go, and what they do (scheduler_workers.cc).
+  // Workers that come and go, and what they do (workers.cc).
   void Welcome(Workers& workers, const std::string& name, WorkerState worker);
   // `why`: what becomes of the attempts; their samples are not blamed but for kLost.
   void LoseWorker(Workers& workers, const std::string& name, TryFailure why = TryFailure::kLost);
@@ -78,7 +78,7 @@ class SchedulerStep {
   std::string StopLoading(WorkerState& worker);
   void ExpireLoads();
 
-  // Attempts and calls of the reward (scheduler_attempts.cc).
+  // Attempts and calls of the reward (attempts.cc).
   const std::string* PickRollout(const VersionRange& versions, const std::string& except = "") const;
   const std::string* PickFor(const GroupKey& key, const std::string& except = "") const;
   bool StartAttempt(const GroupKey& key);
@@ -90,7 +90,7 @@ class SchedulerStep {
   void Retry(const SampleRef& ref, SampleSlot& slot, TryFailure failure, const std::string& error);
   void ExpireCalls();
 
-  // Attempts and groups that take long (scheduler_stragglers.cc).
+  // Attempts and groups that take long (stragglers.cc).
   void DispatchHedges();
   bool ComesFromAnother(const GroupState& group, uint32_t index) const;
   void TakeFromOthers(const GroupKey& key, GroupState& group, uint64_t first, uint32_t index);
@@ -99,7 +99,7 @@ class SchedulerStep {
   void GoOnWithout(const GroupKey& key, GroupState& group);
   void CancelOverSampled();
 
-  // Groups and samples (scheduler_groups.cc), and who makes and judges them (scheduler_dispatch.cc).
+  // Groups and samples (groups.cc), and who makes and judges them (dispatch.cc).
   static std::string WithDetail(const char* reason, const std::string& detail) {
     return detail.empty() ? reason : absl::StrCat(reason, ": ", detail);
   }
@@ -124,15 +124,15 @@ class SchedulerStep {
   void DispatchNew();
   void DispatchNewGroups();
   void DispatchFixedDraws();
-  bool PassOverBarred();                    // scheduler_barred.cc
-  bool BeginReplayed(const GroupKey& key);  // scheduler_replay.cc
+  bool PassOverBarred();                    // barred.cc
+  bool BeginReplayed(const GroupKey& key);  // replay.cc
   void CloseReplayedBatch();
   void Issue(PolicyVersion train_by);
   void DispatchScores();
   std::vector<SampleRef> TakeToScore();
   void FindCompleteBelow();
 
-  // Versions, learner, evaluation (scheduler_learner.cc).
+  // Versions, learner, evaluation (learner.cc).
   void DriveLearner();
   void DriveTraining();
   void MakeDurable();
@@ -149,7 +149,7 @@ class SchedulerStep {
   void ForgetAdded();
   void DriveEvaluation();
   void EndEvaluation();
-  // The trial of a new version (scheduler_canary.cc).
+  // The trial of a new version (canary.cc).
   bool trying() const;
   const std::string* FreeCanary() const;
   void ChooseCanary();
@@ -157,7 +157,7 @@ class SchedulerStep {
   void LoadCanary();
   void TakeRefused();
   void CanaryRolledBack();
-  // What follows from the job's signals (scheduler_guard.cc).
+  // What follows from the job's signals (guard.cc).
   void JudgeStep(PolicyVersion version, const std::map<std::string, double>& metrics);
   void Breached(const Breach& breach);
   void PauseByGuard(const std::string& why);
@@ -174,7 +174,7 @@ class SchedulerStep {
   void End(JobEnd end, const std::string& error);
   static void Backoff(absl::Time now, absl::Time& not_before, absl::Duration& backoff);
 
-  // Batches (scheduler_batch.cc).
+  // Batches (batch.cc).
   std::vector<Draw> MissingAtLearner() const;
   void CloseBatch();
   void CloseFixedBatch();

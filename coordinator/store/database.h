@@ -55,7 +55,7 @@ class Database {
  private:
   explicit Database(sqlite3* db) : db_(db) {}
   absl::StatusOr<sqlite3_stmt*> Prepare(const std::string& sql, const std::vector<SqlValue>& values);
-  // A fault of the disk is one of coordinator/disk.h.
+  // A fault of the disk is one of coordinator/store/disk.h.
   absl::Status Error(int code, const std::string& what) const;
 
   sqlite3* db_;

@@ -49,7 +49,7 @@ class Store {
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& state_dir, StoreOptions options = {});
 
   // Runs `body` in one transaction: all of it is durable when this returned OK, nothing of it otherwise. A
-  // fault of the disk is one of coordinator/disk.h.
+  // fault of the disk is one of coordinator/store/disk.h.
   absl::Status Transact(const std::function<absl::Status(StoreTransaction&)>& body);
   // How long a transaction has been writing by now (real time); zero: none is. Never waits.
   absl::Duration WritingFor() const;
@@ -84,7 +84,7 @@ class Store {
   absl::StatusOr<std::vector<QuarantineView>> ListQuarantine(const JobId& job, int32_t limit);
   // The rows of the prompts that are not handed out.
   absl::StatusOr<std::vector<uint64_t>> LoadQuarantinedRows(const JobId& job);
-  // What a replay of the first `steps` steps follows (store_replay.cc). FAILED_PRECONDITION names the step
+  // What a replay of the first `steps` steps follows (replay.cc). FAILED_PRECONDITION names the step
   // whose samples are no longer kept, and the remedy.
   absl::StatusOr<std::shared_ptr<const ReplaySchedule>> LoadSchedule(const JobId& job, int64_t steps);
   absl::StatusOr<std::optional<StepRecordView>> LoadStepRecord(const JobId& job, PolicyVersion version);
@@ -132,7 +132,7 @@ class Store {
   absl::StatusOr<std::vector<ListedGroup>> ReadListedGroups(const JobId& job, int64_t step, bool evaluation,
                                                             const ListedGroup* after, int64_t limit);
   absl::Status ExplainMissing(const JobId& job, int64_t step, bool evaluation);
-  // Retention (store_retention.cc): each does one bounded piece and says whether there was one.
+  // Retention (retention.cc): each does one bounded piece and says whether there was one.
   absl::StatusOr<bool> RemoveProgressFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<bool> RemoveGroupFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RemoveUnusedGroupFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

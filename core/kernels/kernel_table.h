@@ -1,6 +1,6 @@
 // The pieces of the kernels that are compiled once per instruction set (linear_isa.cc, rowwise_isa.cc,
 // attention*_isa.cc), and the table of the set that this process uses. What threads do, how rows are grouped
-// and who owns scratch memory is decided above, in linear.cc, attention.cc and rowwise.cc, compiled once.
+// and who owns scratch memory is decided above, in linear.cc, attention.cc and kernels.cc, compiled once.
 #pragma once
 
 #include <stdint.h>

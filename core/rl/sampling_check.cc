@@ -86,4 +86,13 @@ absl::Status Validate(const SamplingParams& params) {
   return CheckStops(params);
 }
 
+bool Reshapes(const SamplingParams& params) {
+  // All fields by name: a new one does not compile until it is decided here.
+  const auto& [temperature, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty,
+               logit_bias, max_new_tokens, min_new_tokens, top_logprobs, record_experts, stop_token_ids, stop,
+               ignore_eos] = params;
+  return top_k > 0 || top_p < 1 || min_p > 0 || repetition_penalty != 1 || presence_penalty != 0 ||
+         frequency_penalty != 0 || !logit_bias.empty() || min_new_tokens > 0;
+}
+
 }  // namespace sluice

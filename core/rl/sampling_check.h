@@ -17,4 +17,8 @@ constexpr int32_t kMaxTopLogprobs = 20;
 // vocabulary and lengths in the context, only who has the model can say.
 absl::Status Validate(const SamplingParams& params);
 
+// Whether tokens are drawn from another distribution than softmax(logits / temperature): some are barred, or
+// logits are changed by what came before them. The learner's ratio is then of temperature 1 (learner/loss.h).
+bool Reshapes(const SamplingParams& params);
+
 }  // namespace sluice

@@ -75,5 +75,31 @@ TEST(SamplingParams, AreRefusedWithTheFieldNamed) {
   }
 }
 
+TEST(Reshapes, IsWhatBarsTokensOrChangesLogits) {
+  SamplingParams plain;
+  plain.temperature = 0.5f;
+  plain.max_new_tokens = 7;
+  plain.top_logprobs = 3;
+  plain.stop = {"a"};
+  plain.stop_token_ids = {1};
+  plain.ignore_eos = plain.record_experts = true;
+  EXPECT_FALSE(Reshapes(plain));
+  const std::vector<Change> reshaping = {
+      [](SamplingParams& p) { p.top_k = 1; },
+      [](SamplingParams& p) { p.top_p = 0.9f; },
+      [](SamplingParams& p) { p.min_p = 0.1f; },
+      [](SamplingParams& p) { p.repetition_penalty = 1.1f; },
+      [](SamplingParams& p) { p.presence_penalty = -0.1f; },
+      [](SamplingParams& p) { p.frequency_penalty = 0.1f; },
+      [](SamplingParams& p) { p.logit_bias[3] = 1; },
+      [](SamplingParams& p) { p.min_new_tokens = 1; },
+  };
+  for (size_t i = 0; i < reshaping.size(); ++i) {
+    SamplingParams params = plain;
+    reshaping[i](params);
+    EXPECT_TRUE(Reshapes(params)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -16,7 +16,7 @@ namespace sluice {
 class WeightChannel {
  public:
   virtual ~WeightChannel() = default;
-  // The manifest as published (JSON, core/spec/manifest.h). NOT_FOUND: no such version (any more).
+  // The manifest as published (JSON, core/spec/tensors/manifest.h). NOT_FOUND: no such version (any more).
   virtual absl::StatusOr<std::string> ReadManifest(const JobId& job, PolicyVersion version,
                                                    absl::Time deadline) = 0;
   // The bytes of one tensor, in order, in chunks of at most 1 MiB.

@@ -8,7 +8,9 @@
 #include "core/base/status.h"
 #include "google/protobuf/text_format.h"
 #include "re2/re2.h"
-#include "services/cli/message_file.h"
+#include "services/cli/message/message_file.h"
+#include "services/cli/message/mistake.h"
+#include "services/cli/message/text_check.h"
 
 namespace sluice::cli {
 namespace {

@@ -18,10 +18,12 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "gtest/gtest.h"
 #include "services/rpc/testing_server.h"
 #include "services/servers/trainer_adapter.h"
 #include "services/wire/group_stream.h"
+#include "services/wire/job_spec.h"
 
 namespace sluice {
 namespace {
@@ -213,6 +215,22 @@ TEST_F(RemoteTrainerTest, RefusesWhatIsNotValid) {
 }
 
 // 8 completions of 16k tokens with the experts of 48 layers x 8: more than any message may have.
+// A field that would be dropped is a job that learns something else than was asked for.
+TEST_F(RemoteTrainerTest, RefusesAJobWithFieldsOfANewerCoordinator) {
+  const auto stub = v1::LearnerService::NewStub(server_.peer().channel);
+  v1::OpenJobRequest request;
+  request.set_job("job");
+  *request.mutable_spec() = ToProto(SomeSpec());
+  v1::SamplingSpec& sampling = *request.mutable_spec()->mutable_sampling();
+  sampling.GetReflection()->MutableUnknownFields(&sampling)->AddVarint(4000, 1);
+  grpc::ClientContext context;
+  v1::OpenJobResponse response;
+  const grpc::Status status = stub->OpenJob(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("spec.sampling has field 4000"));
+  EXPECT_THAT(status.error_message(), HasSubstr("Upgrade the learner"));
+}
+
 TEST_F(RemoteTrainerTest, HandsOverAGroupThatIsLargerThanAnyMessage) {
   constexpr size_t kTokens = 16384;
   Group group = SomeGroup(7, kTokens);

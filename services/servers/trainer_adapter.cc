@@ -12,6 +12,7 @@
 #include "services/wire/field_check.h"
 #include "services/wire/group_stream.h"
 #include "services/wire/job_spec.h"
+#include "services/wire/known_fields.h"
 #include "services/wire/learner.h"
 #include "services/wire/types.h"
 
@@ -74,6 +75,7 @@ grpc::ServerUnaryReactor* TrainerAdapter::OpenJob(grpc::CallbackServerContext* c
                                                   v1::OpenJobResponse* response) {
   return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
     SLUICE_RETURN_IF_ERROR(CheckJob(request->job()));
+    SLUICE_RETURN_IF_ERROR(CheckKnownFields(*request, "coordinator", "learner"));
     const absl::StatusOr<JobSpec> spec = FromProto(request->spec());
     if (!spec.ok()) return Within("spec", spec.status());
     const Turn turn(*this, call, request->coordinator_epoch());

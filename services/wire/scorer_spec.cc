@@ -3,9 +3,12 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/status.h"
+#include "google/protobuf/descriptor.h"
 
 namespace sluice {
 namespace {
@@ -198,9 +201,11 @@ absl::StatusOr<ScorerSpec> ReadScorer(const v1::RewardComponent& proto) {
     case v1::RewardComponent::SCORER_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError(
-      "scorer: one of math, regex, expression, length, code, tags, repetition, language, remote and "
-      "group_length is needed");
+  std::vector<std::string> names;
+  const google::protobuf::OneofDescriptor& scorers =
+      *v1::RewardComponent::GetDescriptor()->FindOneofByName("scorer");
+  for (int i = 0; i < scorers.field_count(); ++i) names.push_back(scorers.field(i)->name());
+  return absl::InvalidArgumentError(absl::StrCat("scorer: one is needed of ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Writing of model directories (core/spec/checkpoint_dir.h).
+// Writing of model directories (core/spec/checkpoint/checkpoint_dir.h).
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Recursive descent over the words of a template (core/spec/template_ast.h).
+// Recursive descent over the words of a template (core/spec/template/ast.h).
 #include <algorithm>
 
 #include "absl/strings/numbers.h"

@@ -1,4 +1,4 @@
-// What chat templates do with lists, objects and strings alike (core/spec/template_builtins.h).
+// What chat templates do with lists, objects and strings alike (core/spec/template/builtins.h).
 #include <algorithm>
 #include <utility>
 

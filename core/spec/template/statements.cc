@@ -1,4 +1,4 @@
-// The statements of chat templates (core/spec/template_eval.h).
+// The statements of chat templates (core/spec/template/eval.h).
 #include <optional>
 
 #include "absl/strings/match.h"
