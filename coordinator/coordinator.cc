@@ -19,7 +19,8 @@ namespace sluice {
 namespace {
 
 constexpr size_t kInboxCapacity = 4096;
-constexpr int kGenerateThreads = 200, kControlThreads = 64;
+constexpr int kGenerateThreads = 200, kScoreThreads = 64, kLoadThreads = 64, kLearnerThreads = 32,
+              kReadThreads = 4;
 constexpr int32_t kMaxSamplesListed = 100000;
 
 // A readable name that no other job has: the learner's files are named by it too.
@@ -47,9 +48,6 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Open(CoordinatorOption
   }
   SLUICE_ASSIGN_OR_RETURN(std::unique_ptr<Store> store, Store::Open(options.state_dir, std::move(kept)));
   SLUICE_ASSIGN_OR_RETURN(std::vector<JobRow> rows, store->LoadJobs());
-  for (JobRow& row : rows) {
-    SLUICE_ASSIGN_OR_RETURN(row.view.ledger, store->LoadLedger(row.view.job));
-  }
   SLUICE_FAIL_POINT("coordinator.opening");
   return std::make_unique<CoordinatorImpl>(std::move(options), std::move(metrics),
                                            std::shared_ptr<Store>(std::move(store)), std::move(rows));
@@ -62,14 +60,24 @@ CoordinatorImpl::CoordinatorImpl(CoordinatorOptions options, std::unique_ptr<Sto
       store_(std::move(store)),
       inbox_(std::make_shared<Inbox>(kInboxCapacity)),
       registry_(options_.ports, options_.lease, [this] { return store_->NextEpoch(options_.clock->Now()); }),
+      views_({[store = store_.get()](const JobId& job) -> absl::StatusOr<JobView> {
+                SLUICE_ASSIGN_OR_RETURN(JobRow row, store->LoadJob(job));
+                if (IsTerminal(row.view.state)) return std::move(row.view);
+                return absl::NotFoundError("it has not ended");
+              },
+              [store = store_.get()](int64_t limit, const JobPlace& after) {
+                return store->ListEndedJobs(limit, after);
+              }}),
       metrics_(options_.registry == nullptr ? nullptr
                                             : std::make_unique<CoordinatorMetrics>(*options_.registry)),
       generate_pool_(kGenerateThreads),
-      control_pool_(kControlThreads),
+      score_pool_(kScoreThreads),
+      load_pool_(kLoadThreads),
+      learner_pool_(kLearnerThreads),
+      read_pool_(kReadThreads),
       shares_(options_.settle) {
   for (JobRow& row : rows) {
     views_.Publish(row.view);
-    if (IsTerminal(row.view.state)) continue;
     order_.push_back(row.view.job);
     waiting_[row.view.job] = std::move(row);
   }
@@ -98,7 +106,7 @@ void CoordinatorImpl::Drain(absl::Time deadline) {
   });
   if (!asked.ok()) return;
   for (const auto& one : *unsaved) {
-    control_pool_.Run([port = LearnerPortOf(registry_.Find(one->learner)), unsaved, &one = *one] {
+    learner_pool_.Run([port = LearnerPortOf(registry_.Find(one->learner)), unsaved, &one = *one] {
       const absl::Status made =
           port == nullptr ? absl::UnavailableError("the learner left") : port->Checkpoint(one.job).status();
       LogInfo("last_checkpoint", {{"job", one.job}, {"status", made.ToString()}});
@@ -119,8 +127,8 @@ void CoordinatorImpl::Shutdown() {
   for (const auto& [number, run] : runs_) {
     for (const auto& [attempt, cancel] : run->cancels) cancel.Cancel();
   }
-  generate_pool_.Stop(absl::Seconds(5));
-  control_pool_.Stop(absl::Seconds(5));
+  for (CallPool* pool : {&generate_pool_, &score_pool_, &load_pool_, &learner_pool_, &read_pool_})
+    pool->Stop(absl::Seconds(5));
   runs_.clear();
 }
 
@@ -203,24 +211,25 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   row.policy.job = row.view.job;
   auto job = std::make_shared<JobId>(row.view.job);  // shared with the actor, which may come to it late
   SLUICE_RETURN_IF_ERROR(OnActor([this, row, request_id, job]() -> absl::Status {
-    if (!request_id.empty()) {
-      SLUICE_ASSIGN_OR_RETURN(JobId before, store_->FindRequest(request_id));
-      if (!before.empty()) {
-        *job = before;
-        return absl::OkStatus();
-      }
+    JobId before;
+    SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+      SLUICE_ASSIGN_OR_RETURN(before, tx.FindRequest(request_id));
+      if (!before.empty()) return absl::OkStatus();
+      const JobId& recorded = row.view.spec.replay.job;
+      if (!recorded.empty())
+        SLUICE_RETURN_IF_ERROR(tx.NeedJob(recorded));  // it may have been deleted meanwhile
+      return tx.InsertJob(row, request_id);
+    }));
+    if (!before.empty()) {
+      *job = before;
+      return absl::OkStatus();
     }
-    if (const JobId& recorded = row.view.spec.replay.job; !recorded.empty()) {
-      SLUICE_RETURN_IF_ERROR(views_.Get(recorded).status());  // it may have been deleted meanwhile
-    }
-    SLUICE_RETURN_IF_ERROR(
-        store_->Transact([&](StoreTransaction& tx) { return tx.InsertJob(row, request_id); }));
     SLUICE_FAIL_POINT("coordinator.job_inserted");
     LogInfo("job_submitted", {{"job", row.view.job}});
     views_.Publish(row.view);
     order_.push_back(row.view.job);
     waiting_[row.view.job] = row;
-    waiting_changed_ = true;
+    WaitingChanged();
     PublishWaiting();
     return absl::OkStatus();
   }));
@@ -228,22 +237,24 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
 }
 
 absl::StatusOr<JobView> CoordinatorImpl::Control(const JobId& job, JobState wanted) {
-  SLUICE_ASSIGN_OR_RETURN(const JobView before, views_.Get(job));
-  if (IsTerminal(before.state)) {
-    if (before.state == wanted) return before;
-    const bool again = before.state == JobState::kFailed && wanted == JobState::kRunning;
-    if (!again) {
+  SLUICE_ASSIGN_OR_RETURN(const JobSnapshot before, views_.Get(job));
+  std::function<absl::Status()> body = [this, job, wanted] { return ControlOnActor(job, wanted); };
+  if (IsTerminal(before->state)) {
+    if (before->state == wanted) return *before;
+    if (before->state != JobState::kFailed || wanted != JobState::kRunning) {
       return absl::FailedPreconditionError(
-          absl::StrCat("job ", job, " has ended: ", JobStateName(before.state)));
+          absl::StrCat("job ", job, " has ended: ", JobStateName(before->state)));
     }
+    SLUICE_ASSIGN_OR_RETURN(JobRow row, store_->LoadJob(job));
+    body = [this, row = std::move(row)] { return TakeUp(row); };
   }
-  SLUICE_RETURN_IF_ERROR(OnActor([this, job, wanted] {
+  SLUICE_RETURN_IF_ERROR(OnActor([body = std::move(body)] {
     SLUICE_FAIL_POINT("coordinator.controlling");
-    const absl::Status done = ControlOnActor(job, wanted);
+    const absl::Status done = body();
     SLUICE_FAIL_POINT("coordinator.controlled");
     return done;
   }));
-  return views_.Get(job);
+  return Snapshot(job);
 }
 
 absl::StatusOr<JobView> CoordinatorImpl::Pause(const JobId& job) { return Control(job, JobState::kPaused); }
@@ -253,11 +264,11 @@ absl::StatusOr<JobView> CoordinatorImpl::Cancel(const JobId& job) {
 }
 
 absl::StatusOr<JobView> CoordinatorImpl::SetPriority(const JobId& job, int32_t priority) {
-  SLUICE_ASSIGN_OR_RETURN(JobView view, views_.Get(job));
+  SLUICE_ASSIGN_OR_RETURN(JobView view, Snapshot(job));
   view.spec.share.priority = priority;
   SLUICE_RETURN_IF_ERROR(Validate(view.spec));
   SLUICE_RETURN_IF_ERROR(OnActor([this, job, priority] { return SetPriorityOnActor(job, priority); }));
-  return views_.Get(job);
+  return Snapshot(job);
 }
 
 std::vector<WorkerView> CoordinatorImpl::Workers() {
@@ -286,12 +297,12 @@ absl::Status CoordinatorImpl::ListSamples(const JobId& job, int32_t limit, int64
 }
 
 absl::StatusOr<RegisteredWorker> CoordinatorImpl::LearnerFor(const JobId& job) {
-  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
-  if (view.learner.empty()) return registry_.Learner();
-  auto member = registry_.Find(view.learner);
+  SLUICE_ASSIGN_OR_RETURN(const JobSnapshot view, views_.Get(job));
+  if (view->learner.empty()) return registry_.Learner();
+  auto member = registry_.Find(view->learner);
   if (!member.ok() || !member->alive) {
     return absl::UnavailableError(
-        absl::StrCat("learner ", view.learner, ", which has job ", job, ", is not registered"));
+        absl::StrCat("learner ", view->learner, ", which has job ", job, ", is not registered"));
   }
   return member;
 }
@@ -304,7 +315,7 @@ absl::StatusOr<std::vector<CheckpointInfo>> CoordinatorImpl::ListCheckpoints(con
 absl::StatusOr<PolicyVersion> CoordinatorImpl::Export(const JobId& job, PolicyVersion version,
                                                       const std::string& path) {
   SLUICE_ASSIGN_OR_RETURN(const RegisteredWorker learner, LearnerFor(job));
-  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
+  SLUICE_ASSIGN_OR_RETURN(const JobView view, Snapshot(job));
   const PolicyVersion latest = view.promoted != kNoPolicyVersion ? view.promoted : view.version;
   const PolicyVersion wanted = version == kNoPolicyVersion ? latest : version;
   if (wanted < 0) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has no version yet"));

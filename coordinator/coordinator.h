@@ -73,8 +73,8 @@ class Coordinator {
 
   virtual absl::StatusOr<JobView> Get(const JobId& job) = 0;  // NOT_FOUND
   // At most `limit` of the jobs behind `after`, the newest first.
-  virtual std::vector<JobView> List(int64_t limit = std::numeric_limits<int64_t>::max(),
-                                    const JobPlace& after = {}) = 0;
+  virtual absl::StatusOr<std::vector<JobView>> List(int64_t limit = std::numeric_limits<int64_t>::max(),
+                                                    const JobPlace& after = {}) = 0;
   // The job as soon as its revision is above `last_revision`, or as it is after `timeout` (real time).
   virtual absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
                                                 absl::Duration timeout) = 0;

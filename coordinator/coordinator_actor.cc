@@ -1,6 +1,7 @@
 // The coordinator's thread: takes events, lets the running jobs' schedulers step, makes the writes durable,
 // then starts the effects.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -21,13 +22,17 @@ const absl::Duration kServedInterval = absl::Seconds(1);  // between looks at wh
 
 void CoordinatorImpl::Loop() {
   while (!inbox_->stopped()) {
-    for (auto& work : inbox_->Take(kEventsPerTurn, options_.tick)) work();
+    std::vector<std::function<void()>> events = inbox_->Take(kEventsPerTurn, options_.tick);
+    const absl::Time began = absl::Now();
+    for (auto& work : events) work();
     if (LeaseClock().Now() - last_tick_ >= options_.tick) Tick();
     if (!draining_) {
       TakeTurns();
       ShareWorkers();
     }
     Flush();
+    events.clear();  // with what they hold
+    if (store_metrics_ != nullptr) store_metrics_->Turned(absl::Now() - began);
   }
   // What has arrived is made durable.
   draining_ = true;
@@ -47,6 +52,7 @@ void CoordinatorImpl::Tick() {
     LoseWorker(member, "its lease ran out");
   }
   WatchDisk();
+  turns_due_ = true;  // what is held back may be tried again
   for (const auto& [number, run] : runs_) {
     run->job->Handle({now, TickEvent{}});
     WatchStalls(*run);
@@ -90,6 +96,7 @@ void CoordinatorImpl::DeliverWorker(const RegisteredWorker& member) {
     for (const auto& [number, run] : runs_) Deliver(*run, member);
   } else {
     learners_[member.name] = member;
+    turns_due_ = true;
     if (ActiveRun* run = HolderOf(member.name)) Deliver(*run, member);
   }
 }
@@ -114,6 +121,7 @@ void CoordinatorImpl::LoseWorker(const RegisteredWorker& member, const std::stri
     if (run != nullptr) run->learner_lost = now;
     lose(run, it->second.epoch);
     learners_.erase(it);
+    turns_due_ = true;
   }
   if (const auto it = rewards_.find(member.name); it != rewards_.end() && it->second.epoch <= member.epoch) {
     for (const auto& [number, run] : runs_) lose(run.get(), it->second.epoch);
@@ -134,7 +142,8 @@ void CoordinatorImpl::FailWaiting(const JobRow& row, const absl::Status& why) {
   });
   if (!saved.ok()) LogError("job_not_saved", {{"job", failed.view.job}, {"error", saved.ToString()}});
   if (auto ledger = store_->LoadLedger(failed.view.job); ledger.ok()) failed.view.ledger = *ledger;
-  if (metrics_ != nullptr) metrics_->Totals(failed.view, {});
+  if (metrics_ != nullptr)
+    metrics_->Totals(failed.view.job, failed.view.state, failed.view.version, failed.view.ledger, {});
   views_.Publish(failed.view);
   std::erase(order_, failed.view.job);
 }
@@ -167,16 +176,21 @@ bool CoordinatorImpl::CommitWrites(ActiveRun& run, const std::vector<StoreWrite>
   }
 }
 
+// Looks only at the runs that something happened to.
 void CoordinatorImpl::Flush() {
   std::vector<uint64_t> numbers;  // a run may end in it
-  for (const auto& [number, run] : runs_) numbers.push_back(number);
+  for (const auto& [number, run] : runs_) {
+    if (run->changed || run->job->touched()) numbers.push_back(number);
+  }
   PublishServed();  // before the jobs' views, which say how many workers they have
   for (uint64_t number : numbers) FlushRun(*runs_.at(number));
   PublishWaiting();
+  if (metrics_ != nullptr) metrics_->Events(static_cast<int64_t>(inbox_->size()));
 }
 
 void CoordinatorImpl::FlushRun(ActiveRun& run) {
   JobRun& job = *run.job;
+  run.changed = false;
   job.Advance(options_.clock->Now());
   if (IsTerminal(job.row().view.state)) WatchStalls(run);  // a job that ended waits for nothing
   const std::vector<StoreWrite> writes = job.TakeWrites();
@@ -208,30 +222,35 @@ void CoordinatorImpl::RemoveRun(uint64_t number) {
   for (const auto& [attempt, cancel] : runs_.at(number)->cancels) cancel.Cancel();
   orders_.CancelRun(number);
   runs_.erase(number);
-  waiting_changed_ = workers_changed_ = true;
+  workers_changed_ = true;
+  WaitingChanged();
   served_looked_ = absl::InfinitePast();
   ReportStalls(options_.clock->Now());
 }
 
 void CoordinatorImpl::PublishRun(ActiveRun& run, const std::string& stalled) {
-  JobView view = run.job->row().view;
   // What is not durable yet is not shown.
-  if (auto last = views_.Get(view.job); !stalled.empty() && last.ok()) view = *std::move(last);
-  view.ledger = run.ledger;
-  if (const auto stall = run.stalls.Longest()) view.stalled = DescribeStall(*stall);
+  const auto last = stalled.empty() ? nullptr : views_.Get(run.name()).value_or(nullptr);
+  const JobView& view = last != nullptr ? *last : run.job->row().view;
+  LiveView live(view);
+  live.ledger = &run.ledger;
+  std::string stall_text;
+  if (const auto stall = run.stalls.Longest()) {
+    stall_text = DescribeStall(*stall);
+    live.stalled = stall_text;
+  }
   if (!stalled.empty()) {
-    view.state = JobState::kPaused;
-    view.error = view.waiting_for = stalled;
-  } else if (!low_disk_.empty() && !IsTerminal(view.state)) {
-    view.state = JobState::kPaused;
-    view.waiting_for = low_disk_;
+    live.state = JobState::kPaused;
+    live.error = live.waiting_for = stalled;
+  } else if (!low_disk_.empty() && !IsTerminal(live.state)) {
+    live.state = JobState::kPaused;
+    live.waiting_for = low_disk_;
   }
+  live.rollout_workers = IsTerminal(live.state) ? 0 : run.rollout_workers;
   if (metrics_ != nullptr) {
-    metrics_->Totals(view, run.job->QueueDepths());
-    metrics_->Events(static_cast<int64_t>(inbox_->size()));
+    metrics_->Totals(run.name(), live.state, view.version, run.ledger, run.job->QueueDepths());
   }
-  view.rollout_workers = IsTerminal(view.state) ? 0 : run.rollout_workers;
-  views_.Publish(std::move(view));
+  views_.Publish(view, live);
 }
 
 void CoordinatorImpl::PublishServed() {
@@ -267,7 +286,8 @@ absl::Status CoordinatorImpl::SetPriorityOnActor(const JobId& job, int32_t prior
   spec.share.priority = priority;
   SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) { return tx.UpdateSpec(job, spec); }));
   it->second.view.spec = std::move(spec);
-  waiting_changed_ = true;
+  prepared_.erase(job);
+  WaitingChanged();
   PublishWaiting();
   return absl::OkStatus();
 }
@@ -282,35 +302,41 @@ absl::Status CoordinatorImpl::ControlOnActor(const JobId& job, JobState wanted) 
     PublishWaiting();
     return absl::OkStatus();
   }
-  auto it = waiting_.find(job);
-  if (it == waiting_.end() && wanted == JobState::kRunning) return TakeUp(job);
+  const auto it = waiting_.find(job);
   if (it == waiting_.end()) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has ended"));
+  if (wanted == JobState::kCancelled) return CancelWaiting(job);
   if (auto held = held_back_.find(job); held != held_back_.end()) held->second.until = absl::InfinitePast();
   JobRow row = it->second;
   row.paused = wanted == JobState::kPaused;
   row.view.state = row.paused ? JobState::kPaused : JobState::kPending;
   if (!row.paused) row.view.error.clear();
-  if (wanted == JobState::kCancelled) {
-    row.view.state = JobState::kCancelled;
-    row.view.end_time = now;
-    row.view.waiting_for.clear();
-  }
+  SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) { return tx.UpdateJob(row); }));
+  views_.Publish(row.view);
+  it->second = std::move(row);
+  prepared_.erase(job);
+  WaitingChanged();
+  PublishWaiting();
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorImpl::CancelWaiting(const JobId& job) {
+  JobRow row = waiting_.at(job);
+  row.paused = false;
+  row.view.state = JobState::kCancelled;
+  row.view.error.clear();
+  row.view.end_time = options_.clock->Now();
+  row.view.waiting_for.clear();
   SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
-    if (wanted == JobState::kCancelled) SLUICE_RETURN_IF_ERROR(tx.CancelInFlight(job, "cancelled"));
+    SLUICE_RETURN_IF_ERROR(tx.CancelInFlight(job, "cancelled"));
     return tx.UpdateJob(row);
   }));
   if (auto ledger = store_->LoadLedger(job); ledger.ok()) row.view.ledger = *ledger;
   views_.Publish(row.view);
-  if (wanted == JobState::kCancelled) {
-    waiting_.erase(it);
-    held_back_.erase(job);
-    prompts_.erase(job);
-    std::erase(order_, job);
-  } else {
-    it->second = std::move(row);
-    waiting_changed_ = true;
-    PublishWaiting();
-  }
+  waiting_.erase(job);
+  held_back_.erase(job);
+  prepared_.erase(job);
+  std::erase(order_, job);
+  WaitingChanged();
   return absl::OkStatus();
 }
 

@@ -170,9 +170,9 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartGenerate& a) {
 void CoordinatorImpl::Start(ActiveRun& run, const StartScore& a) {
   auto member = registry_.Find(a.worker);
   if (!member.ok() || member->reward == nullptr) return;
-  control_pool_.Run([this, inbox = inbox_, port = member->reward, items = run.job->ItemsFor(a),
-                     spec = run.job->row().view.spec.reward, deadline = a.deadline, number = run.number,
-                     call = a.call, name = a.worker, epoch = member->epoch] {
+  score_pool_.Run([this, inbox = inbox_, port = member->reward, items = run.job->ItemsFor(a),
+                   spec = run.job->row().view.spec.reward, deadline = a.deadline, number = run.number,
+                   call = a.call, name = a.worker, epoch = member->epoch] {
     auto verdicts =
         std::make_shared<absl::StatusOr<std::vector<Verdict>>>(port->Score(spec, items, deadline));
     SLUICE_FAIL_POINT("coordinator.verdicts_arrived");
@@ -195,9 +195,9 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartLoad& a) {
   SLUICE_FAIL_POINT("coordinator.version_announcing");
   if (member->work != nullptr) return Order(run, a, *member, policy, worker->second.turn);
   if (member->rollout == nullptr) return;
-  control_pool_.Run([this, inbox = inbox_, port = member->rollout, a, policy = std::move(policy),
-                     mode = run.job->row().view.spec.staleness.on_new_version, turn = worker->second.turn,
-                     number = run.number] {
+  load_pool_.Run([this, inbox = inbox_, port = member->rollout, a, policy = std::move(policy),
+                  mode = run.job->row().view.spec.staleness.on_new_version, turn = worker->second.turn,
+                  number = run.number] {
     const absl::Status status = port->LoadPolicy(policy, mode, a.deadline);
     inbox->PostData([this, a, status, number, turn] {
       const auto worker = rollouts_.find(a.worker);
@@ -216,13 +216,14 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartLearner& a) {
   if (member.ok()) call.trainer = member->learner;
   SLUICE_FAIL_POINT("coordinator.learner_call_starting");
   ++learner_calls_[a.worker];
-  control_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run.number] {
+  learner_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run.number] {
     auto answer = std::make_shared<LearnerAnswer>();
     answer->done.call = call.start.call;
     answer->done.status =
         call.trainer == nullptr ? absl::UnavailableError("the learner left") : RunLearnerCall(call, *answer);
     inbox->PostData([this, answer, number, learner = call.start.worker] {
       if (--learner_calls_[learner] == 0) learner_calls_.erase(learner);
+      turns_due_ = true;
       if (ActiveRun* to = RunOf(number)) {
         to->job->HandleLearner(options_.clock->Now(), std::move(answer->done), std::move(answer->metrics));
       }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "coordinator/coordinator_impl.h"
 #include "core/base/log.h"
+#include "core/base/status.h"
 
 namespace sluice {
 namespace {
@@ -49,14 +50,26 @@ JobView CoordinatorImpl::WithLongWrite(JobView view) const {
 }
 
 absl::StatusOr<JobView> CoordinatorImpl::Get(const JobId& job) {
-  absl::StatusOr<JobView> view = views_.Get(job);
-  return view.ok() ? WithLongWrite(*std::move(view)) : view;
+  SLUICE_ASSIGN_OR_RETURN(JobView view, Snapshot(job));
+  return WithLongWrite(std::move(view));
 }
 
-std::vector<JobView> CoordinatorImpl::List(int64_t limit, const JobPlace& after) {
-  std::vector<JobView> views = views_.List(limit, after);
-  for (JobView& view : views) view = WithLongWrite(std::move(view));
+absl::StatusOr<JobView> CoordinatorImpl::Snapshot(const JobId& job) const {
+  SLUICE_ASSIGN_OR_RETURN(const JobSnapshot view, views_.Get(job));
+  return *view;
+}
+
+absl::StatusOr<std::vector<JobView>> CoordinatorImpl::List(int64_t limit, const JobPlace& after) {
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<JobSnapshot> found, views_.List(limit, after));
+  std::vector<JobView> views;
+  for (const JobSnapshot& view : found) views.push_back(WithLongWrite(*view));
   return views;
+}
+
+absl::StatusOr<JobView> CoordinatorImpl::WaitForChange(const JobId& job, uint64_t last_revision,
+                                                       absl::Duration timeout) {
+  SLUICE_ASSIGN_OR_RETURN(const JobSnapshot view, views_.WaitForChange(job, last_revision, timeout));
+  return *view;
 }
 
 // Whether what the worker began under this epoch is refused.

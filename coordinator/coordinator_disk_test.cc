@@ -95,9 +95,47 @@ TEST_F(CoordinatorDiskTest, SaysThatAWriteTakesLong) {
   const JobView during = *coordinator_->Get(job);
   EXPECT_EQ(during.state, JobState::kPaused);
   EXPECT_THAT(during.waiting_for, HasSubstr("a write has taken"));
-  EXPECT_THAT(coordinator_->List().at(0).waiting_for, HasSubstr("a write has taken"));
+  EXPECT_THAT(coordinator_->List()->at(0).waiting_for, HasSubstr("a write has taken"));
   release.Notify();
   EXPECT_EQ(AwaitEnd(job).state, JobState::kSucceeded);
+}
+
+TEST_F(CoordinatorDiskTest, OthersGoOnWhileAJobIsReadFromTheDisk) {
+  Start();
+  RegisterAll();
+  const JobId slow = Submit();
+  AwaitStep(slow, 1);
+  trainer_->BlockStep();
+  ASSERT_TRUE(coordinator_->Pause(slow).ok());
+  trainer_->UnblockStep();
+  coordinator_.reset();
+  std::atomic<bool> taken_up{false}, first{true};
+  absl::Notification reading, release;
+  adjust_ = [&](CoordinatorOptions& options) {
+    options.encoder = [&](const JobSpec& spec) {
+      taken_up = true;
+      return MakeBytesEncoder(spec);
+    };
+    options.disk_fault = [&](absl::string_view operation) {
+      if (operation == "segment.read" && taken_up && first.exchange(false)) {
+        reading.Notify();
+        release.WaitForNotificationWithTimeout(kPatience);
+      }
+      return 0;
+    };
+  };
+  Start();
+  ASSERT_TRUE(reading.WaitForNotificationWithTimeout(kPatience));
+  RegisterAll();
+  RegisterOtherLearner();
+  const JobView other = AwaitEnd(Submit());
+  EXPECT_EQ(other.state, JobState::kSucceeded) << other.error;
+  EXPECT_EQ(coordinator_->Get(slow)->state, JobState::kPaused);
+  release.Notify();
+  ASSERT_TRUE(coordinator_->Resume(slow).ok());
+  const JobView end = AwaitEnd(slow);
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  ExpectSound(end);
 }
 
 // Does not hear that its first call was cancelled: hands its completions over when it is let go.

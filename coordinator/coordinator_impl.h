@@ -39,11 +39,9 @@ class CoordinatorImpl final : public Coordinator {
   absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) override;
   absl::StatusOr<CheckedJob> Check(const JobSpec& spec) override;
   absl::StatusOr<JobView> Get(const JobId& job) override;
-  std::vector<JobView> List(int64_t limit, const JobPlace& after) override;
+  absl::StatusOr<std::vector<JobView>> List(int64_t limit, const JobPlace& after) override;
   absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,
-                                        absl::Duration timeout) override {
-    return views_.WaitForChange(job, last_revision, timeout);
-  }
+                                        absl::Duration timeout) override;
   std::vector<WorkerView> Workers() override;
   absl::StatusOr<JobView> Pause(const JobId& job) override;
   absl::StatusOr<JobView> Resume(const JobId& job) override;
@@ -89,16 +87,17 @@ class CoordinatorImpl final : public Coordinator {
   void LoseWorker(const RegisteredWorker& member, const std::string& reason);
   // Turns (coordinator_turns.cc).
   void TakeTurns();
-  std::vector<JobId> TurnOrder() const;
+  const std::vector<JobId>& TurnOrder();
+  void WaitingChanged();
   ActiveRun* HolderOf(const std::string& learner);
   std::string FreeLearner(const JobRow& row);
   void GiveLearner(ActiveRun& run, const std::string& learner);
   bool ActivateOne();
-  bool HasPrompts(const JobRow& row);
+  bool IsPrepared(const JobRow& row);
   void Activate(const JobId& job, const std::string& learner);
   void HoldBack(JobRow row, const absl::Status& why);
   bool IsHeldBack(const JobId& job) const;
-  absl::Status TakeUp(const JobId& job);
+  absl::Status TakeUp(JobRow row);
   std::map<uint64_t, JobId> WhoYields();
   bool MakeRoom();
   void StandDown(ActiveRun& run, const JobId& to);
@@ -137,6 +136,7 @@ class CoordinatorImpl final : public Coordinator {
   void TakeSample(const WorkReport& report, WorkOrder& order, Trajectory trajectory);
   void TakeEnd(uint64_t number, absl::Status status);
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
+  absl::Status CancelWaiting(const JobId& job);
   absl::Status DeleteOnActor(const JobId& job);
   absl::Status SetPriorityOnActor(const JobId& job, int32_t priority);
 
@@ -146,6 +146,7 @@ class CoordinatorImpl final : public Coordinator {
   absl::Status OnActor(std::function<absl::Status()> body);
   absl::StatusOr<JobView> Control(const JobId& job, JobState wanted);
   absl::StatusOr<RegisteredWorker> LearnerFor(const JobId& job);
+  absl::StatusOr<JobView> Snapshot(const JobId& job) const;
 
   const CoordinatorOptions options_;
   const std::unique_ptr<StoreMetrics> store_metrics_;  // null: no registry
@@ -155,13 +156,19 @@ class CoordinatorImpl final : public Coordinator {
   WorkerRegistry registry_;
   JobViews views_;
   std::unique_ptr<CoordinatorMetrics> metrics_;  // null: no registry
-  CallPool generate_pool_, control_pool_;
+  // A call waits only for its like.
+  CallPool generate_pool_, score_pool_, load_pool_, learner_pool_, read_pool_;
 
   // Of the actor's thread.
   std::map<JobId, JobRow> waiting_;  // jobs that have not ended and do not run
-  // Prompts of jobs in waiting_ whose turn has come. Null: they are being read. Shared with the reading
-  // thread.
-  std::map<JobId, std::shared_ptr<absl::StatusOr<PromptSet>>> prompts_;
+  // Of jobs in waiting_ whose turn has come: what is read of the disk for them, by a thread of read_pool_.
+  struct Prepared {
+    uint64_t number = 0;  // of the reading; tells answers of one before
+    bool ready = false;
+    absl::StatusOr<std::unique_ptr<JobRun>> run = absl::UnavailableError("being read");
+  };
+  std::map<JobId, Prepared> prepared_;
+  uint64_t last_reading_ = 0;
   // Of jobs in waiting_ that could not run: something is missing that may be brought back.
   struct HeldBack {
     std::string why;
@@ -178,6 +185,11 @@ class CoordinatorImpl final : public Coordinator {
   WorkOrders orders_;                         // under way with workers that dialled in
   std::string turns_;                         // what the waiting jobs were told last
   bool waiting_changed_ = false;              // since then
+  bool turns_due_ = true;                     // something changed that decides who runs
+  std::vector<JobId> turn_order_;             // of waiting_
+  bool turn_order_stale_ = true;
+  JobId told_last_;  // of waiting_, which are told piece by piece
+  size_t left_to_tell_ = 0;
   WorkerShares shares_;
   std::vector<ShareClaim> claims_;  // that the workers were shared out by
   bool workers_changed_ = false;    // since then

@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<QuarantineView>> CoordinatorImpl::ListQuarantine(cons
 absl::StatusOr<std::vector<ReplayStepView>> CoordinatorImpl::ListReplaySteps(const JobId& job,
                                                                              PolicyVersion after,
                                                                              int32_t limit) {
-  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
+  SLUICE_ASSIGN_OR_RETURN(const JobView view, Snapshot(job));
   if (view.spec.replay.job.empty()) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job, " is no replay"));
   }
@@ -48,19 +48,20 @@ absl::StatusOr<std::vector<ReplayStepView>> CoordinatorImpl::ListReplaySteps(con
 }
 
 absl::Status CoordinatorImpl::Delete(const JobId& job) {
-  return OnActor([this, job] { return DeleteOnActor(job); });
-}
-
-absl::Status CoordinatorImpl::DeleteOnActor(const JobId& job) {
-  const absl::StatusOr<JobView> view = views_.Get(job);
+  const absl::StatusOr<JobSnapshot> view = views_.Get(job);
   if (!view.ok()) {
     SLUICE_ASSIGN_OR_RETURN(const bool before, store_->WasDeleted(job));
     return before ? absl::OkStatus() : view.status();
   }
-  if (!IsTerminal(view->state)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "job ", job, " has not ended (", JobStateName(view->state), "): `sluice cancel ", job, "` ends it"));
+  if (!IsTerminal((*view)->state)) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job, " has not ended (",
+                                                      JobStateName((*view)->state), "): `sluice cancel ", job,
+                                                      "` ends it"));
   }
+  return OnActor([this, job] { return DeleteOnActor(job); });
+}
+
+absl::Status CoordinatorImpl::DeleteOnActor(const JobId& job) {
   for (const JobId& other : order_) {
     const ActiveRun* run = RunOfJob(other);
     const JobRow& row = run != nullptr ? run->job->row() : waiting_.at(other);
@@ -77,7 +78,7 @@ absl::Status CoordinatorImpl::DeleteOnActor(const JobId& job) {
 
 absl::Status CoordinatorImpl::PrepareReplay(JobSpec& spec, const std::string& files_hash) {
   if (spec.replay.job.empty()) return absl::OkStatus();
-  SLUICE_ASSIGN_OR_RETURN(const JobView recorded, views_.Get(spec.replay.job));
+  SLUICE_ASSIGN_OR_RETURN(const JobView recorded, Snapshot(spec.replay.job));
   SLUICE_ASSIGN_OR_RETURN(const std::string before, store_->LoadFilesHash(spec.replay.job));
   if (before != files_hash) {
     return absl::FailedPreconditionError(
@@ -93,8 +94,8 @@ absl::Status CoordinatorImpl::PrepareReplay(JobSpec& spec, const std::string& fi
 
 absl::StatusOr<int64_t> CoordinatorImpl::ReleaseQuarantine(const JobId& job,
                                                            const std::vector<uint64_t>& rows) {
-  SLUICE_ASSIGN_OR_RETURN(const JobView view, views_.Get(job));
-  if (IsTerminal(view.state)) {
+  SLUICE_ASSIGN_OR_RETURN(const JobSnapshot view, views_.Get(job));
+  if (IsTerminal(view->state)) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job, " has ended: nothing is handed out any more"));
   }
@@ -111,6 +112,7 @@ absl::StatusOr<int64_t> CoordinatorImpl::ReleaseQuarantine(const JobId& job,
       return absl::OkStatus();
     }));
     ActiveRun* active = RunOfJob(job);
+    prepared_.erase(job);  // what was read has them barred
     if (active == nullptr) return absl::OkStatus();
     active->job->ReleasePrompts(rows);
     active->job->AddEvent(options_.clock->Now(),

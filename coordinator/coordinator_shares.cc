@@ -66,7 +66,10 @@ void CoordinatorImpl::ShareWorkers() {
 }
 
 void CoordinatorImpl::CountWorkers() {
-  for (const auto& [number, run] : runs_) run->rollout_workers = 0;
+  for (const auto& [number, run] : runs_) {
+    run->rollout_workers = 0;
+    run->changed = true;
+  }
   for (const auto& [name, worker] : rollouts_) {
     if (ActiveRun* run = RunOf(worker.run)) ++run->rollout_workers;
   }

@@ -329,13 +329,13 @@ TEST_F(CoordinatorTest, RunsJobsOneAfterTheOther) {
   EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
   EXPECT_EQ(coordinator_->Get(first)->state, JobState::kSucceeded);
   EXPECT_EQ(coordinator_->Get(second)->state, JobState::kCancelled);
-  EXPECT_EQ(coordinator_->List().size(), 3u);
-  EXPECT_EQ(coordinator_->List()[0].job, third);
-  const JobView newest = coordinator_->List(1)[0];
-  const std::vector<JobView> others = coordinator_->List(5, {newest.create_time, newest.job});
+  EXPECT_EQ(coordinator_->List()->size(), 3u);
+  EXPECT_EQ(coordinator_->List()->at(0).job, third);
+  const JobView newest = coordinator_->List(1)->at(0);
+  const std::vector<JobView> others = *coordinator_->List(5, {newest.create_time, newest.job});
   ASSERT_EQ(others.size(), 2u);
   EXPECT_EQ(others[1].job, first);
-  EXPECT_TRUE(coordinator_->List(5, {others[1].create_time, first}).empty());
+  EXPECT_TRUE(coordinator_->List(5, {others[1].create_time, first})->empty());
 }
 
 TEST_F(CoordinatorTest, ForgetsAJobThatEnded) {
@@ -371,7 +371,7 @@ TEST_F(CoordinatorTest, ForgetsAJobThatEnded) {
   EXPECT_EQ(coordinator_->ListAttempts(job, std::nullopt, 0).status().code(), absl::StatusCode::kNotFound);
   coordinator_.reset();
   Start();
-  EXPECT_EQ(coordinator_->List().size(), 1u);
+  EXPECT_EQ(coordinator_->List()->size(), 1u);
   EXPECT_TRUE(coordinator_->Delete(job).ok()) << "again, after a restart";
   for (int i = 0; i < 600 && std::filesystem::exists(folder); ++i) absl::SleepFor(absl::Milliseconds(50));
   EXPECT_FALSE(std::filesystem::exists(folder));
@@ -433,7 +433,7 @@ TEST_F(CoordinatorTest, RefusesBadJobsAndChangesNothing) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("bad.jsonl:1"));
   EXPECT_FALSE(coordinator_->Check(spec_).ok());
-  EXPECT_TRUE(coordinator_->List().empty());
+  EXPECT_TRUE(coordinator_->List()->empty());
   EXPECT_EQ(coordinator_->Get("j").status().code(), absl::StatusCode::kNotFound);
   auto checked = coordinator_->Check(SmallJob(files_));
   ASSERT_TRUE(checked.ok());

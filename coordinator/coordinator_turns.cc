@@ -1,6 +1,7 @@
 // Which jobs run, on which learner: as many at once as there are learners, those of higher priority first,
 // and one of lower priority makes room for them.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@ namespace sluice {
 namespace {
 
 // Between tries of a job that cannot run.
+constexpr size_t kToldAtOnce = 64;  // jobs that wait, in one turn
 constexpr absl::Duration kFirstHold = absl::Seconds(1), kLongestHold = absl::Minutes(1);
 
 // Then its checkpoints are where its learner is.
@@ -29,6 +31,9 @@ std::string WithPriority(const JobRow& row) {
 
 }  // namespace
 
+void CoordinatorImpl::WaitingChanged() { waiting_changed_ = turns_due_ = turn_order_stale_ = true; }
+
+// Costs nothing while nothing changed that decides who runs, however many wait.
 void CoordinatorImpl::TakeTurns() {
   for (const auto& [number, run] : runs_) {
     const bool lost = !run->learner.empty() && learners_.count(run->learner) == 0;
@@ -37,22 +42,24 @@ void CoordinatorImpl::TakeTurns() {
   }
   const bool yielding =
       std::any_of(runs_.begin(), runs_.end(), [](const auto& run) { return !run.second->yields_to.empty(); });
+  if (!std::exchange(turns_due_, false) && !yielding) return;
   if (waiting_.empty() && !yielding) return;
   while (ActivateOne() || MakeRoom()) {
   }
 }
 
 // Of those that wait: by priority, then the oldest; those that are paused last.
-std::vector<JobId> CoordinatorImpl::TurnOrder() const {
-  std::vector<JobId> out;
+const std::vector<JobId>& CoordinatorImpl::TurnOrder() {
+  if (!std::exchange(turn_order_stale_, false)) return turn_order_;
+  turn_order_.clear();
   for (const JobId& job : order_) {
-    if (waiting_.count(job) > 0) out.push_back(job);
+    if (waiting_.count(job) > 0) turn_order_.push_back(job);
   }
-  std::stable_sort(out.begin(), out.end(), [this](const JobId& a, const JobId& b) {
+  std::stable_sort(turn_order_.begin(), turn_order_.end(), [this](const JobId& a, const JobId& b) {
     const JobRow &first = waiting_.at(a), &second = waiting_.at(b);
     return std::pair(first.paused, -PriorityOf(first)) < std::pair(second.paused, -PriorityOf(second));
   });
-  return out;
+  return turn_order_;
 }
 
 ActiveRun* CoordinatorImpl::HolderOf(const std::string& learner) {
@@ -80,6 +87,10 @@ void CoordinatorImpl::GiveLearner(ActiveRun& run, const std::string& learner) {
 }
 
 bool CoordinatorImpl::ActivateOne() {
+  const bool any_free = std::any_of(learners_.begin(), learners_.end(), [this](const auto& entry) {
+    return HolderOf(entry.first) == nullptr && learner_calls_.count(entry.first) == 0;
+  });
+  if (!any_free && !runs_.empty()) return false;
   for (const JobId& job : TurnOrder()) {
     const JobRow& row = waiting_.at(job);
     if ((row.paused && !HasBegun(row)) || IsHeldBack(job)) continue;
@@ -88,28 +99,34 @@ bool CoordinatorImpl::ActivateOne() {
                                    [&row](const auto& entry) { return MayUse(row, entry.first); });
     // Where there is nothing to run on the first job waits as one that runs: it says for what and stalls.
     if (learner.empty() && (comes || !runs_.empty())) continue;
-    if (!HasPrompts(row)) return false;  // its turn is when they are there
-    Activate(job, learner);
+    if (!IsPrepared(row)) return false;  // its turn is when it is
+    Activate(JobId(job), learner);
     return true;
   }
   return false;
 }
 
-// Begins to read them where they are not there, beside the actor: a large file takes long.
-bool CoordinatorImpl::HasPrompts(const JobRow& row) {
+// Whether all that it needs of the disk is read. Begins to where it is not, beside the actor: a large file,
+// and much that was under way, take long.
+bool CoordinatorImpl::IsPrepared(const JobRow& row) {
   const JobId& job = row.view.job;
-  const auto [entry, fresh] = prompts_.try_emplace(job);
-  if (!fresh) return entry->second != nullptr;
+  const auto [entry, fresh] = prepared_.try_emplace(job);
+  if (!fresh) return entry->second.ready;
+  entry->second.number = ++last_reading_;
   waiting_changed_ = true;
-  control_pool_.Run([this, job, spec = row.view.spec, factory = options_.encoder, inbox = inbox_] {
-    auto read = std::make_shared<absl::StatusOr<PromptSet>>(LoadPrompts(spec, factory));
-    inbox->PostControl([this, job, read] {
-      waiting_changed_ = true;
-      if (waiting_.count(job) > 0) {
-        prompts_[job] = read;
-      } else {
-        prompts_.erase(job);
-      }
+  read_pool_.Run([this, row, number = last_reading_, store = store_, factory = options_.encoder,
+                  folder = absl::StrCat(options_.state_dir, "/jobs/", job), inbox = inbox_] {
+    using Run = absl::StatusOr<std::unique_ptr<JobRun>>;
+    absl::StatusOr<PromptSet> prompts = LoadPrompts(row.view.spec, factory);
+    // std::function wants what it holds copyable.
+    auto run = std::make_shared<Run>(prompts.ok() ? JobRun::Restore(row, *std::move(prompts), *store, folder)
+                                                  : Run(prompts.status()));
+    inbox->PostControl([this, job = row.view.job, number, run] {
+      const auto wanted = prepared_.find(job);
+      if (wanted == prepared_.end() || wanted->second.number != number) return;  // it changed meanwhile
+      wanted->second.run = std::move(*run);
+      wanted->second.ready = true;
+      waiting_changed_ = turns_due_ = true;
     });
   });
   return false;
@@ -117,16 +134,14 @@ bool CoordinatorImpl::HasPrompts(const JobRow& row) {
 
 void CoordinatorImpl::Activate(const JobId& job, const std::string& learner) {
   const JobRow row = std::move(waiting_.extract(job).mapped());
-  absl::StatusOr<PromptSet> prompts = std::move(*prompts_.extract(job).mapped());
-  if (!prompts.ok()) return HoldBack(row, prompts.status());
-  auto restored =
-      JobRun::Restore(row, *std::move(prompts), *store_, absl::StrCat(options_.state_dir, "/jobs/", job));
+  WaitingChanged();
+  auto restored = std::move(prepared_.extract(job).mapped().run);
   if (!restored.ok()) return HoldBack(row, restored.status());
+  (*restored)->SetEvents(row.view.events);  // there may be one more since it was read
   held_back_.erase(job);
   auto run = std::make_unique<ActiveRun>(++last_run_, *std::move(restored), options_.stall);
   run->job->Admit(low_disk_.empty());
   run->ledger = row.view.ledger;
-  if (auto ledger = store_->LoadLedger(job); ledger.ok()) run->ledger = *ledger;
   LogInfo("job_running", {{"job", job}, {"step", row.view.step}, {"learner", learner}});
   SLUICE_FAIL_POINT("coordinator.job_restored");
   ActiveRun& active = *(runs_[run->number] = std::move(run));
@@ -147,7 +162,7 @@ void CoordinatorImpl::HoldBack(JobRow row, const absl::Status& why) {
   if (std::exchange(held.why, text) != text)
     NoteWaiting(row, options_.clock->Now(), absl::StrCat("cannot run: ", text));
   waiting_[job] = std::move(row);
-  waiting_changed_ = true;
+  WaitingChanged();
 }
 
 bool CoordinatorImpl::IsHeldBack(const JobId& job) const {
@@ -156,13 +171,9 @@ bool CoordinatorImpl::IsHeldBack(const JobId& job) const {
 }
 
 // A job that failed waits for its turn again. What it had under way was cancelled.
-absl::Status CoordinatorImpl::TakeUp(const JobId& job) {
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<JobRow> rows, store_->LoadJobs());
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const JobRow& r) { return r.view.job == job; });
-  if (found == rows.end() || found->view.state != JobState::kFailed)
-    return absl::FailedPreconditionError(absl::StrCat("job ", job, " has ended"));
-  JobRow row = *found;
+absl::Status CoordinatorImpl::TakeUp(JobRow row) {
+  const JobId job = row.view.job;
+  if (waiting_.count(job) > 0 || RunOfJob(job) != nullptr) return absl::OkStatus();  // it was meanwhile
   if (row.next_draw > 0 && (row.view.spec.deterministic || !row.view.spec.replay.job.empty())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", job, " is deterministic and lost what it had under way when it failed: submit it anew"));
@@ -172,13 +183,14 @@ absl::Status CoordinatorImpl::TakeUp(const JobId& job) {
   row.view.end_time = absl::InfiniteFuture();
   row.paused = false;
   SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(tx.NeedJob(job));  // it may have been deleted meanwhile
     SLUICE_RETURN_IF_ERROR(tx.WithdrawBatch(job, row.view.version + 1));
     return tx.UpdateJob(row);
   }));
   NoteWaiting(row, options_.clock->Now(), "taken up again");
   order_.push_back(job);
   waiting_[job] = std::move(row);
-  waiting_changed_ = true;
+  WaitingChanged();
   PublishWaiting();
   return absl::OkStatus();
 }
@@ -187,9 +199,12 @@ absl::Status CoordinatorImpl::TakeUp(const JobId& job) {
 // lowest priority, then the one that began last. Run number -> the job that it makes room for.
 std::map<uint64_t, JobId> CoordinatorImpl::WhoYields() {
   std::map<uint64_t, JobId> yields;
+  int32_t lowest = std::numeric_limits<int32_t>::max();
+  for (const auto& [number, run] : runs_) lowest = std::min(lowest, PriorityOf(run->job->row()));
   for (const JobId& job : TurnOrder()) {
     const JobRow& row = waiting_.at(job);
-    if (row.paused || IsHeldBack(job) || !FreeLearner(row).empty()) continue;
+    if (row.paused || PriorityOf(row) <= lowest) break;  // and so are those behind it
+    if (IsHeldBack(job) || !FreeLearner(row).empty()) continue;
     const ActiveRun* least = nullptr;
     for (const auto& [number, run] : runs_) {
       const int32_t priority = PriorityOf(run->job->row());
@@ -213,7 +228,7 @@ bool CoordinatorImpl::MakeRoom() {
     run->job->Handle({options_.clock->Now(), TickEvent{}});
   }
   for (const auto& [number, to] : yields) {
-    HasPrompts(waiting_.at(to));  // they are read while the other makes room
+    IsPrepared(waiting_.at(to));  // it is read while the other makes room
     if (!CanStandDown(runs_.at(number)->job->state())) continue;
     StandDown(*runs_.at(number), to);
     return true;
@@ -254,7 +269,7 @@ std::string CoordinatorImpl::WaitsBehind(const JobRow& row) {
     return absl::StrCat("what it needs, which is looked for again and again, at once by `sluice resume`: ",
                         held->second.why);
   }
-  if (const auto it = prompts_.find(row.view.job); it != prompts_.end() && it->second == nullptr)
+  if (const auto it = prepared_.find(row.view.job); it != prepared_.end() && !it->second.ready)
     return "its prompts to be read";
   std::vector<std::string> ahead;
   for (const auto& [number, run] : runs_) {
@@ -287,11 +302,16 @@ void CoordinatorImpl::PublishWaiting() {
                     PriorityOf(run->job->row()), ";");
   }
   for (const auto& [name, member] : learners_) absl::StrAppend(&turns, name, " ");
-  if (std::exchange(turns_, turns) == turns && !waiting_changed_) return;
-  waiting_changed_ = false;
-  for (auto& [job, row] : waiting_) {
+  if (std::exchange(turns_, turns) != turns || std::exchange(waiting_changed_, false))
+    left_to_tell_ = waiting_.size();
+  left_to_tell_ = std::min(left_to_tell_, waiting_.size());
+  auto it = waiting_.upper_bound(told_last_);
+  for (size_t told = 0; told < kToldAtOnce && left_to_tell_ > 0; ++told, --left_to_tell_) {
+    if (it == waiting_.end()) it = waiting_.begin();
+    JobRow& row = it->second;
     row.view.waiting_for = WaitsBehind(row);
     views_.Publish(row.view);
+    told_last_ = (it++)->first;
   }
 }
 

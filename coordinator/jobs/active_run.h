@@ -29,6 +29,7 @@ struct ActiveRun {
   JobId yields_to;                                 // the job that is to have the learner next; empty: none
   int32_t rollout_workers = 0;                     // that work for it
   Ledger ledger;                                   // as durable
+  bool changed = true;                             // what is here and shown, since it was published
   std::map<uint64_t, CancelToken> cancels;         // of attempts under way
   StallDetector stalls;
   absl::Time stalls_looked = absl::InfinitePast();

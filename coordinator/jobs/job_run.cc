@@ -104,11 +104,13 @@ void JobRun::Advance(absl::Time now) {
   if (canary) Handle({now, *canary});
   if (score || canary) ApplyAll(now, Decide(state_, now));
   RefreshRow(now);
+  touched_ = false;
 }
 
 void JobRun::Begin(absl::Time now) {
   if (last_commit_ == absl::Time()) last_commit_ = now;
   now_ = now;
+  touched_ = true;
 }
 
 void JobRun::ApplyAll(absl::Time now, const std::vector<Action>& actions) {
@@ -248,6 +250,7 @@ std::vector<SupervisedExample> JobRun::ExamplesFor(int64_t step) {
 void JobRun::SetPriority(absl::Time now, int32_t priority) {
   JobSpec& spec = row_.view.spec;
   if (std::exchange(spec.share.priority, priority) == priority) return;
+  touched_ = true;
   Apply(now, Note{absl::StrCat("priority ", priority)});
   writes_.push_back([job = row_.view.job, spec](StoreTransaction& tx) { return tx.UpdateSpec(job, spec); });
 }
@@ -456,11 +459,11 @@ void JobRun::Apply(absl::Time now, const SaveState&) {
 }
 
 void JobRun::Apply(absl::Time now, const Note& a) {
-  std::vector<JobEventView>& events = row_.view.events;
-  events.push_back({now, a.text});
-  if (events.size() > kEventsKept) events.erase(events.begin());
-  writes_.push_back(
-      [job = row_.view.job, event = events.back()](StoreTransaction& tx) { return tx.AddEvent(job, event); });
+  JobEventView event{now, a.text};
+  row_.view.events.Append(event, kEventsKept);
+  writes_.push_back([job = row_.view.job, event = std::move(event)](StoreTransaction& tx) {
+    return tx.AddEvent(job, event);
+  });
   LogInfo("job_event", {{"job", row_.view.job}, {"text", a.text}});
 }
 

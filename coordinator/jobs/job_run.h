@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,16 +38,26 @@ class JobRun {
                                                          const std::string& log_folder);
 
   // Whether new groups may begin from now on.
-  void Admit(bool admit) { state_.admit = admit; }
+  void Admit(bool admit) { touched_ |= std::exchange(state_.admit, admit) != admit; }
   // Prompts of these rows are handed out again; none: all.
-  void ReleasePrompts(const std::vector<uint64_t>& rows) { quarantine_.Release(rows); }
+  void ReleasePrompts(const std::vector<uint64_t>& rows) {
+    quarantine_.Release(rows);
+    touched_ = true;
+  }
   // Of each reward worker at once.
-  void LimitScoreCalls(int32_t calls) { sluice::LimitScoreCalls(state_, calls); }
+  void LimitScoreCalls(int32_t calls) {
+    sluice::LimitScoreCalls(state_, calls);
+    touched_ = true;
+  }
   // Whether the learner is to be made free for another job; with the next Advance.
-  void Yield(bool yields) { state_.yields = yields; }
+  void Yield(bool yields) { touched_ |= std::exchange(state_.yields, yields) != yields; }
   // The learner that has the job from now on.
-  void SetLearner(const std::string& name) { row_.view.learner = name; }
+  void SetLearner(const std::string& name) {
+    row_.view.learner = name;
+    touched_ = true;
+  }
   void SetPriority(absl::Time now, int32_t priority);
+  void SetEvents(SharedList<JobEventView> events) { row_.view.events = std::move(events); }
   // Takes the event in. Its writes and effects are added to those that wait to be taken. What follows from it
   // is decided by the next Advance, once for any number of events.
   void Handle(const Event& event);
@@ -57,6 +68,8 @@ class JobRun {
                       std::vector<Verdict> verdicts);
   void HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics);
 
+  // Whether something happened since the last Advance.
+  bool touched() const { return touched_; }
   // Decides all that can be decided now. To be called before what waits is taken.
   void Advance(absl::Time now);
   // Writes first, in one transaction; then, when it is durable, reports and effects.
@@ -64,7 +77,10 @@ class JobRun {
   std::vector<Action> TakeEffects() { return std::exchange(effects_, {}); }
   std::vector<std::function<void(CoordinatorMetrics*)>> TakeReports() { return std::exchange(reports_, {}); }
 
-  void AddEvent(absl::Time now, const std::string& text) { Apply(now, Note{text}); }
+  void AddEvent(absl::Time now, const std::string& text) {
+    Apply(now, Note{text});
+    touched_ = true;
+  }
 
   RolloutRequest RequestFor(const StartGenerate& start);
   std::vector<ScoreItem> ItemsFor(const StartScore& start);
@@ -148,6 +164,7 @@ class JobRun {
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
   std::string recorded_job_hash_;                  // likewise; of its policy, of a replay
   absl::Time now_, last_commit_, step_started_;
+  bool touched_ = true;
   std::vector<StoreWrite> writes_;
   std::string saved_row_;  // what of the row the store has, or will have with the writes taken last
   std::vector<Action> effects_;

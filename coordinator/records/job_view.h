@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "coordinator/records/canary_record.h"
+#include "coordinator/records/shared_list.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/types.h"
 
@@ -78,9 +80,9 @@ struct JobView {
   StepRecordView last_step;
   Ledger ledger;
   std::string waiting_for, error;
-  std::string stalled;                      // what is waited for longer than it should be; empty: nothing
-  std::vector<EvaluationView> evaluations;  // oldest first
-  std::vector<JobEventView> events;         // the last 100, oldest first
+  std::string stalled;                     // what is waited for longer than it should be; empty: nothing
+  SharedList<EvaluationView> evaluations;  // oldest first
+  SharedList<JobEventView> events;         // the last 100, oldest first
   absl::Time create_time;
   absl::Time end_time = absl::InfiniteFuture();  // InfiniteFuture: has not ended
   int64_t max_staleness = 0;                     // versions
@@ -89,11 +91,13 @@ struct JobView {
   std::string learner;                        // that trains it, and has its checkpoints; empty: none yet
   int32_t rollout_workers = 0;                // that work for it now
   PolicyVersion promoted = kNoPolicyVersion;  // last
-  std::vector<RollbackView> rollbacks;        // oldest first
+  SharedList<RollbackView> rollbacks;         // oldest first
   std::optional<TrialView> trial;             // while one is under way
   std::optional<CanaryView> canary;           // of the last version that was on trial
   uint64_t revision = 0;                      // rises with each change of this view; from 1
 };
+// As it was at one moment.
+using JobSnapshot = std::shared_ptr<const JobView>;
 
 // Something that is not as it was recorded.
 struct ReplayDifference {

@@ -293,18 +293,19 @@ void CoordinatorMetrics::Staleness(const std::vector<int64_t>& groups) {
   for (int64_t staleness : groups) series_->staleness->Observe(static_cast<double>(staleness));
 }
 
-void CoordinatorMetrics::Totals(const JobView& view, const std::map<std::string, int64_t>& queues) {
-  Job& s = Of(view.job);
-  s.ledger["issued"]->Set(static_cast<double>(view.ledger.issued));
+void CoordinatorMetrics::Totals(const JobId& job, JobState now, PolicyVersion version, const Ledger& ledger,
+                                const std::map<std::string, int64_t>& queues) {
+  Job& s = Of(job);
+  s.ledger["issued"]->Set(static_cast<double>(ledger.issued));
   for (int c = 0; c < kLedgerColumns; ++c) {
     const auto column = static_cast<LedgerColumn>(c);
-    s.ledger[LedgerColumnName(column)]->Set(static_cast<double>(view.ledger[column]));
+    s.ledger[LedgerColumnName(column)]->Set(static_cast<double>(ledger[column]));
   }
-  for (const auto& [state, gauge] : s.states) gauge->Set(state == view.state ? 1 : 0);
+  for (const auto& [state, gauge] : s.states) gauge->Set(state == now ? 1 : 0);
   for (const auto& [name, depth] : queues) {
     if (auto it = s.queues.find(name); it != s.queues.end()) it->second->Set(static_cast<double>(depth));
   }
-  s.version->Set(static_cast<double>(view.version));
+  s.version->Set(static_cast<double>(version));
 }
 
 }  // namespace sluice

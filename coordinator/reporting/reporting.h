@@ -39,7 +39,8 @@ class CoordinatorMetrics {
   void Step(const JobId& job, const StepRecordView& record);
   // Of each group of a step, versions.
   void Staleness(const std::vector<int64_t>& groups);
-  void Totals(const JobView& view, const std::map<std::string, int64_t>& queues);
+  void Totals(const JobId& job, JobState now, PolicyVersion version, const Ledger& ledger,
+              const std::map<std::string, int64_t>& queues);
   void Events(int64_t waiting);  // for the coordinator's thread
   void LeaseExpired();
   void RollingBack();

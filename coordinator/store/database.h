@@ -19,7 +19,7 @@ struct sqlite3_stmt;
 namespace sluice {
 
 // SQLite's integers are signed; draws and the like fit in them.
-inline int64_t I(uint64_t value) { return static_cast<int64_t>(value); }
+inline int64_t SqlInteger(uint64_t value) { return static_cast<int64_t>(value); }
 
 using SqlValue = std::variant<std::nullptr_t, int64_t, double, std::string>;
 

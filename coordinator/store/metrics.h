@@ -14,12 +14,14 @@ class StoreMetrics {
  public:
   explicit StoreMetrics(prometheus::Registry& registry);
   void Committed(absl::Duration took) { commits_.Observe(absl::ToDoubleSeconds(took)); }
+  void Turned(absl::Duration took) { turns_.Observe(absl::ToDoubleSeconds(took)); }
   void Stalled(bool stalled) { stalled_.Set(stalled ? 1 : 0); }
   void Free(int64_t bytes) { free_.Set(static_cast<double>(bytes)); }
   void Fenced() { fenced_.Increment(); }
 
  private:
   prometheus::Histogram& commits_;
+  prometheus::Histogram& turns_;
   prometheus::Gauge& stalled_;
   prometheus::Gauge& free_;
   prometheus::Counter& fenced_;

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<AttemptView>> Store::ListAttempts(const JobId& job, s
       "INDEXED BY attempts_by_draw WHERE job = ?1 ",
       draw ? "AND draw = ?3 " : "", "ORDER BY draw DESC, number DESC LIMIT ?2");
   std::vector<SqlValue> values = {job, int64_t{limit}};
-  if (draw) values.emplace_back(I(*draw));
+  if (draw) values.emplace_back(SqlInteger(*draw));
   std::vector<AttemptView> attempts;
   absl::MutexLock lock(&read_mu_);
   SLUICE_RETURN_IF_ERROR(
@@ -78,15 +78,15 @@ absl::Status StoreTransaction::Quarantine(const JobId& job, const QuarantineView
       "INSERT OR REPLACE INTO quarantine (job, draw, idx, prompt_row, prompt_uid, reason, attempts, time) "
       "VALUES "
       "(?1, ?2, ?3, ?4, ?5, ?6, MAX(?8, (SELECT COUNT(*) FROM attempts WHERE job = ?1 AND draw = ?2)), ?7)",
-      {job, I(sample.sample.draw), int64_t{sample.sample.index}, sample.prompt_row, sample.prompt_uid,
-       sample.reason, absl::ToUnixMicros(sample.time), sample.attempts});
+      {job, SqlInteger(sample.sample.draw), int64_t{sample.sample.index}, sample.prompt_row,
+       sample.prompt_uid, sample.reason, absl::ToUnixMicros(sample.time), sample.attempts});
 }
 
 absl::StatusOr<int64_t> StoreTransaction::ReleaseQuarantine(const JobId& job,
                                                             const std::vector<uint64_t>& rows) {
   const std::string which = "WHERE job = ?1 AND NOT released AND (?2 IS NULL OR prompt_row = ?2)";
   std::vector<SqlValue> chosen(rows.empty() ? 1 : 0, nullptr);
-  for (uint64_t row : rows) chosen.push_back(I(row));
+  for (uint64_t row : rows) chosen.push_back(SqlInteger(row));
   int64_t prompts = 0;
   for (const SqlValue& row : chosen) {
     SLUICE_RETURN_IF_ERROR(db_.Query("SELECT COUNT(DISTINCT prompt_row) FROM quarantine " + which, {job, row},

@@ -140,7 +140,13 @@ CREATE INDEX deleted_jobs_left ON deleted_jobs (job) WHERE NOT gone;
 CREATE INDEX jobs_under_way ON jobs (job) WHERE ended IS NULL;
 )sql";
 
-constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird}, {4, kFourth}, {5, kFifth}};
+// Jobs that have ended are listed in the order of their submission, and not read for a start.
+constexpr char kSixth[] = R"sql(
+CREATE INDEX jobs_ended ON jobs (created, job) WHERE ended IS NOT NULL;
+)sql";
+
+constexpr SchemaStep kSteps[] = {{1, kFirst},  {2, kSecond}, {3, kThird},
+                                 {4, kFourth}, {5, kFifth},  {6, kSixth}};
 static_assert(kSteps[std::size(kSteps) - 1].version == kSchemaVersion);
 
 absl::Status TakeStep(Database& db, const SchemaStep& step) {

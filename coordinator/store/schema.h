@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-constexpr int64_t kSchemaVersion = 5;
+constexpr int64_t kSchemaVersion = 6;
 
 // What makes version `version` of the one before it; the first makes it of an empty file.
 struct SchemaStep {

@@ -212,6 +212,8 @@ absl::StatusOr<std::string> Segments::Read(const SegmentRef& ref) {
     return absl::InvalidArgumentError("not a reference to a segment record");
   }
   const std::string path = Path(ref.segment);
+  if (const int fault = Fault("segment.read"); fault != 0)
+    return DiskError(fault, absl::StrCat("reading ", path));
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) return absl::DataLossError(absl::StrCat(path, " is missing"));
   if (fd < 0) return DiskError(errno, absl::StrCat("opening ", path));

@@ -60,6 +60,99 @@ constexpr char kJobColumns[] =
     "checkpointed, last_step, created, ended, max_staleness, exact_compared, exact_max_difference, learner, "
     "promoted";
 
+// The newest first.
+absl::StatusOr<std::vector<CanaryView>> ReadCanaries(Database& db, const JobId& job, int64_t limit) {
+  std::vector<CanaryView> out;
+  absl::Status bad;
+  SLUICE_RETURN_IF_ERROR(
+      db.Query("SELECT version, verdict, score, worker, reason, time FROM canaries WHERE job = ? ORDER BY "
+               "version DESC "
+               "LIMIT ?",
+               {job, limit}, [&](const SqlRow& row) {
+                 const auto verdict = CanaryVerdictOf(row.Text(1));
+                 if (!verdict)
+                   bad = absl::DataLossError(absl::StrCat("canaries of ", job, ": ", row.Text(1)));
+                 CanaryRecord record{.version = row.Int(0), .worker = row.Text(3), .why = row.Text(4)};
+                 record.verdict = verdict.value_or(CanaryVerdict::kRefused);
+                 record.score = row.IsNull(2) ? std::numeric_limits<double>::quiet_NaN() : row.Real(2);
+                 out.push_back({std::move(record), absl::FromUnixMicros(row.Int(5))});
+               }));
+  SLUICE_RETURN_IF_ERROR(bad);
+  return out;
+}
+
+absl::StatusOr<std::vector<StoredRollback>> ReadRollbacks(Database& db, const JobId& job) {
+  std::vector<StoredRollback> out;
+  SLUICE_RETURN_IF_ERROR(
+      db.Query("SELECT r.version, r.parent, r.first_draw, r.reason, r.time, b.committed FROM rollbacks r "
+               "JOIN batches b ON b.job = r.job AND b.version = r.version WHERE r.job = ? ORDER BY r.version",
+               {job}, [&](const SqlRow& row) {
+                 out.push_back({row.Int(0), row.Int(1), static_cast<Draw>(row.Int(2)), row.Text(3),
+                                absl::FromUnixMicros(row.Int(4)), row.Int(5) != 0});
+               }));
+  return out;
+}
+
+absl::StatusOr<Ledger> ReadLedger(Database& db, const JobId& job) {
+  Ledger ledger;
+  SLUICE_RETURN_IF_ERROR(
+      db.Query("SELECT name, samples FROM ledger WHERE job = ?", {job}, [&](const SqlRow& row) {
+        if (row.Text(0) == "issued") ledger.issued = row.Int(1);
+        for (int c = 0; c < kLedgerColumns; ++c) {
+          if (row.Text(0) == LedgerColumnName(static_cast<LedgerColumn>(c))) {
+            ledger.columns[static_cast<size_t>(c)] = row.Int(1);
+          }
+        }
+      }));
+  return ledger;
+}
+
+// What other tables say of it.
+absl::Status ReadView(Database& db, JobView& view) {
+  absl::Status bad;
+  std::vector<EvaluationView> evaluations;
+  std::vector<JobEventView> events;
+  SLUICE_RETURN_IF_ERROR(db.Query("SELECT result FROM evaluations WHERE job = ? ORDER BY step", {view.job},
+                                  [&](const SqlRow& r) {
+                                    auto evaluation = EvaluationFromJson(r.Text(0));
+                                    if (evaluation.ok()) evaluations.push_back(*std::move(evaluation));
+                                    bad.Update(evaluation.status());
+                                  }));
+  SLUICE_RETURN_IF_ERROR(
+      db.Query("SELECT time, text FROM (SELECT seq, time, text FROM events WHERE job = ? ORDER BY seq DESC "
+               "LIMIT 100) ORDER BY seq",
+               {view.job}, [&](const SqlRow& r) {
+                 events.push_back({absl::FromUnixMicros(r.Int(0)), r.Text(1)});
+               }));
+  SLUICE_ASSIGN_OR_RETURN(const std::vector<StoredRollback> rollbacks, ReadRollbacks(db, view.job));
+  for (const StoredRollback& r : rollbacks) {
+    if (r.committed) view.rollbacks.push_back({r.version, r.parent, r.reason, r.time});
+  }
+  view.evaluations = std::move(evaluations);
+  view.events = std::move(events);
+  SLUICE_ASSIGN_OR_RETURN(view.ledger, ReadLedger(db, view.job));
+  SLUICE_ASSIGN_OR_RETURN(std::vector<CanaryView> canaries, ReadCanaries(db, view.job, 1));
+  if (!canaries.empty()) view.canary = std::move(canaries[0]);
+  return bad;
+}
+
+// `which`: behind the name of the table.
+absl::StatusOr<std::vector<JobRow>> ReadJobs(Database& db, const std::string& which,
+                                             const std::vector<SqlValue>& values) {
+  std::vector<JobRow> jobs;
+  absl::Status bad;
+  SLUICE_RETURN_IF_ERROR(
+      db.Query(absl::StrCat("SELECT ", kJobColumns, " FROM jobs ", which), values, [&](const SqlRow& row) {
+        JobRow job;
+        absl::Status status = ReadJob(row, job);
+        if (status.ok()) jobs.push_back(std::move(job));
+        bad.Update(status);
+      }));
+  SLUICE_RETURN_IF_ERROR(bad);
+  for (JobRow& job : jobs) SLUICE_RETURN_IF_ERROR(ReadView(db, job.view));
+  return jobs;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& state_dir, StoreOptions options) {
@@ -149,11 +242,11 @@ absl::Status Store::ForgetRecord(const JobId& job, Draw draw, const std::string&
         db->Run("UPDATE groups SET segment = NULL, offset = NULL, bytes = NULL, oldest = NULL, newest = NULL "
                 "WHERE job = ? "
                 "AND draw = ?",
-                {job, I(draw)}));
+                {job, SqlInteger(draw)}));
     SLUICE_RETURN_IF_ERROR(
         db->Run("DELETE FROM batches WHERE job = ?1 AND NOT committed AND version IN "
                 "(SELECT version FROM batch_draws WHERE job = ?1 AND draw = ?2)",
-                {job, I(draw)}));
+                {job, SqlInteger(draw)}));
     SLUICE_RETURN_IF_ERROR(
         db->Run("DELETE FROM batch_draws WHERE job = ?1 AND version NOT IN (SELECT version FROM batches "
                 "WHERE job = ?1)",
@@ -251,104 +344,48 @@ absl::StatusOr<JobId> Store::FindRequest(const std::string& request_id) {
 
 absl::StatusOr<std::vector<JobRow>> Store::LoadJobs() {
   absl::MutexLock lock(&mu_);
-  std::vector<JobRow> jobs;
-  absl::Status bad;
-  SLUICE_RETURN_IF_ERROR(
-      db_->Query(absl::StrCat("SELECT ", kJobColumns, " FROM jobs ORDER BY seq"), {}, [&](const SqlRow& row) {
-        JobRow job;
-        absl::Status status = ReadJob(row, job);
-        if (status.ok()) jobs.push_back(std::move(job));
-        bad.Update(status);
-      }));
-  SLUICE_RETURN_IF_ERROR(bad);
-  for (JobRow& job : jobs) SLUICE_RETURN_IF_ERROR(LoadView(job));
-  return jobs;
+  return ReadJobs(*db_, "INDEXED BY jobs_under_way WHERE ended IS NULL ORDER BY seq", {});
 }
 
-absl::Status Store::LoadView(JobRow& row) {
-  JobView& view = row.view;
-  absl::Status bad;
-  SLUICE_RETURN_IF_ERROR(db_->Query("SELECT result FROM evaluations WHERE job = ? ORDER BY step", {view.job},
-                                    [&](const SqlRow& r) {
-                                      auto evaluation = EvaluationFromJson(r.Text(0));
-                                      if (evaluation.ok()) view.evaluations.push_back(*std::move(evaluation));
-                                      bad.Update(evaluation.status());
-                                    }));
-  SLUICE_RETURN_IF_ERROR(
-      db_->Query("SELECT time, text FROM (SELECT seq, time, text FROM events WHERE job = ? ORDER BY seq DESC "
-                 "LIMIT 100) ORDER BY seq",
-                 {view.job}, [&](const SqlRow& r) {
-                   view.events.push_back({absl::FromUnixMicros(r.Int(0)), r.Text(1)});
-                 }));
-  SLUICE_ASSIGN_OR_RETURN(const std::vector<StoredRollback> rollbacks, ReadRollbacks(view.job));
-  for (const StoredRollback& r : rollbacks) {
-    if (r.committed) view.rollbacks.push_back({r.version, r.parent, r.reason, r.time});
-  }
-  SLUICE_ASSIGN_OR_RETURN(std::vector<CanaryView> canaries, ReadCanaries(view.job, 1));
-  if (!canaries.empty()) view.canary = std::move(canaries[0]);
-  return bad;
+absl::StatusOr<JobRow> Store::LoadJob(const JobId& job) {
+  absl::MutexLock lock(&read_mu_);
+  SLUICE_ASSIGN_OR_RETURN(std::vector<JobRow> found, ReadJobs(*reader_, "WHERE job = ?", {job}));
+  if (found.empty()) return absl::NotFoundError(absl::StrCat("there is no job \"", job, "\""));
+  return std::move(found[0]);
+}
+
+absl::StatusOr<std::vector<JobView>> Store::ListEndedJobs(int64_t limit, const JobPlace& after) {
+  const int64_t created = after.created == absl::InfiniteFuture() ? std::numeric_limits<int64_t>::max()
+                                                                  : absl::ToUnixMicros(after.created);
+  absl::MutexLock lock(&read_mu_);
+  SLUICE_ASSIGN_OR_RETURN(
+      std::vector<JobRow> found,
+      ReadJobs(*reader_,
+               "INDEXED BY jobs_ended WHERE ended IS NOT NULL AND (created, job) < (?, ?) "
+               "ORDER BY created DESC, job DESC LIMIT ?",
+               {created, after.job, limit}));
+  std::vector<JobView> views;
+  for (JobRow& row : found) views.push_back(std::move(row.view));
+  return views;
 }
 
 absl::StatusOr<std::vector<CanaryRecord>> Store::LoadCanaries(const JobId& job) {
   absl::MutexLock lock(&mu_);
   SLUICE_ASSIGN_OR_RETURN(std::vector<CanaryView> canaries,
-                          ReadCanaries(job, std::numeric_limits<int64_t>::max()));
+                          ReadCanaries(*db_, job, std::numeric_limits<int64_t>::max()));
   std::vector<CanaryRecord> out;
   for (auto it = canaries.rbegin(); it != canaries.rend(); ++it) out.push_back(std::move(it->record));
   return out;
 }
 
-// The newest first.
-absl::StatusOr<std::vector<CanaryView>> Store::ReadCanaries(const JobId& job, int64_t limit) {
-  std::vector<CanaryView> out;
-  absl::Status bad;
-  SLUICE_RETURN_IF_ERROR(
-      db_->Query("SELECT version, verdict, score, worker, reason, time FROM canaries WHERE job = ? ORDER BY "
-                 "version DESC "
-                 "LIMIT ?",
-                 {job, limit}, [&](const SqlRow& row) {
-                   const auto verdict = CanaryVerdictOf(row.Text(1));
-                   if (!verdict)
-                     bad = absl::DataLossError(absl::StrCat("canaries of ", job, ": ", row.Text(1)));
-                   CanaryRecord record{.version = row.Int(0), .worker = row.Text(3), .why = row.Text(4)};
-                   record.verdict = verdict.value_or(CanaryVerdict::kRefused);
-                   record.score = row.IsNull(2) ? std::numeric_limits<double>::quiet_NaN() : row.Real(2);
-                   out.push_back({std::move(record), absl::FromUnixMicros(row.Int(5))});
-                 }));
-  SLUICE_RETURN_IF_ERROR(bad);
-  return out;
-}
-
 absl::StatusOr<std::vector<StoredRollback>> Store::LoadRollbacks(const JobId& job) {
   absl::MutexLock lock(&mu_);
-  return ReadRollbacks(job);
-}
-
-absl::StatusOr<std::vector<StoredRollback>> Store::ReadRollbacks(const JobId& job) {
-  std::vector<StoredRollback> out;
-  SLUICE_RETURN_IF_ERROR(db_->Query(
-      "SELECT r.version, r.parent, r.first_draw, r.reason, r.time, b.committed FROM rollbacks r "
-      "JOIN batches b ON b.job = r.job AND b.version = r.version WHERE r.job = ? ORDER BY r.version",
-      {job}, [&](const SqlRow& row) {
-        out.push_back({row.Int(0), row.Int(1), static_cast<Draw>(row.Int(2)), row.Text(3),
-                       absl::FromUnixMicros(row.Int(4)), row.Int(5) != 0});
-      }));
-  return out;
+  return ReadRollbacks(*db_, job);
 }
 
 absl::StatusOr<Ledger> Store::LoadLedger(const JobId& job) {
   absl::MutexLock lock(&mu_);
-  Ledger ledger;
-  SLUICE_RETURN_IF_ERROR(
-      db_->Query("SELECT name, samples FROM ledger WHERE job = ?", {job}, [&](const SqlRow& row) {
-        if (row.Text(0) == "issued") ledger.issued = row.Int(1);
-        for (int c = 0; c < kLedgerColumns; ++c) {
-          if (row.Text(0) == LedgerColumnName(static_cast<LedgerColumn>(c))) {
-            ledger.columns[static_cast<size_t>(c)] = row.Int(1);
-          }
-        }
-      }));
-  return ledger;
+  return ReadLedger(*db_, job);
 }
 
 absl::StatusOr<std::vector<StoredGroup>> Store::LoadOpenGroups(const JobId& job) {
@@ -398,7 +435,8 @@ absl::StatusOr<Group> Store::LoadGroup(const JobId& job, Draw draw) {
   {
     absl::MutexLock lock(&mu_);
     SLUICE_RETURN_IF_ERROR(db_->Query("SELECT segment, offset, bytes FROM groups WHERE job = ? AND draw = ?",
-                                      {job, I(draw)}, [&](const SqlRow& row) { ref = RefAt(row, 0); }));
+                                      {job, SqlInteger(draw)},
+                                      [&](const SqlRow& row) { ref = RefAt(row, 0); }));
   }
   if (ref.segment < 0)
     return absl::NotFoundError(absl::StrCat("group ", draw, " of ", job, " is not complete"));
@@ -444,7 +482,7 @@ absl::StatusOr<std::vector<Store::ListedGroup>> Store::ReadListedGroups(const Jo
         "step <= ?4 AND (step < ?4 OR draw > ?5) ",
         step > 0 ? "AND step = ?2 " : "", "ORDER BY step DESC, draw LIMIT ?3");
     values.insert(values.end(),
-                  {after == nullptr ? kEnd : after->step, after == nullptr ? -1 : I(after->draw)});
+                  {after == nullptr ? kEnd : after->step, after == nullptr ? -1 : SqlInteger(after->draw)});
   } else {
     sql = absl::StrCat(
         "SELECT g.draw, g.segment, g.offset, g.bytes, 0, s.idx, s.ledger, s.step FROM (SELECT draw, segment, "
@@ -452,7 +490,7 @@ absl::StatusOr<std::vector<Store::ListedGroup>> Store::ReadListedGroups(const Jo
         step > 0 ? "AND draw IN (SELECT draw FROM batch_draws WHERE job = ?1 AND version = ?2) " : "",
         "ORDER BY draw DESC LIMIT ?3) g LEFT JOIN samples s ON s.job = ?1 AND s.draw = g.draw "
         "ORDER BY g.draw DESC");
-    values.emplace_back(after == nullptr ? kEnd : I(after->draw));
+    values.emplace_back(after == nullptr ? kEnd : SqlInteger(after->draw));
   }
   std::vector<ListedGroup> found;
   absl::MutexLock lock(&read_mu_);

@@ -60,7 +60,12 @@ class Store {
   absl::StatusOr<bool> WasDeleted(const JobId& job);
   // The job that a request made before; empty: none.
   absl::StatusOr<JobId> FindRequest(const std::string& request_id);
-  absl::StatusOr<std::vector<JobRow>> LoadJobs();               // oldest first, views filled in
+  // Those that have not ended, oldest first, views filled in. What it costs does not grow with those that
+  // have.
+  absl::StatusOr<std::vector<JobRow>> LoadJobs();
+  absl::StatusOr<JobRow> LoadJob(const JobId& job);  // of any job; NOT_FOUND
+  // Of those that have ended, at most `limit` behind `after`, the newest first.
+  absl::StatusOr<std::vector<JobView>> ListEndedJobs(int64_t limit, const JobPlace& after);
   absl::StatusOr<std::string> LoadFilesHash(const JobId& job);  // of its prompt files as submitted
   absl::StatusOr<Ledger> LoadLedger(const JobId& job);
   absl::StatusOr<std::vector<StoredGroup>> LoadOpenGroups(const JobId& job);  // that have samples in flight
@@ -143,11 +148,6 @@ class Store {
   absl::StatusOr<bool> IsNeeded(int64_t segment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CloseAttempts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ReserveEpochs(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(epochs_mu_);
-  absl::Status LoadView(JobRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::StatusOr<std::vector<StoredRollback>> ReadRollbacks(const JobId& job)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::StatusOr<std::vector<CanaryView>> ReadCanaries(const JobId& job, int64_t limit)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<Group> ReadGroup(const SegmentRef& ref);
 
   const std::string state_dir_;

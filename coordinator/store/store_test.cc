@@ -314,6 +314,38 @@ TEST_F(StoreTest, ReadsBackGroupsAndJobsAfterReopening) {
   EXPECT_EQ(store_->LoadGroup("a", 1).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(StoreTest, WhatAStartAndAPageCostDoesNotGrowWithTheJobsThatEnded) {
+  const auto end = [&](int from, int to) {
+    Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
+      for (int i = from; i < to; ++i) {
+        JobRow row = Row(absl::StrCat("ended", 1000 + i));
+        row.view.create_time = absl::FromUnixSeconds(i);
+        Expect(tx.InsertJob(row, ""));
+        Expect(tx.AddEvent(row.view.job, {absl::UnixEpoch(), "done"}));
+        row.view.state = JobState::kSucceeded;
+        row.view.end_time = absl::FromUnixSeconds(i + 1);
+        Expect(tx.UpdateJob(row));
+      }
+      return absl::OkStatus();
+    }));
+  };
+  const auto steps = [&] {
+    const int64_t before = store_->sql_steps();
+    EXPECT_EQ(store_->LoadJobs()->size(), 1u);
+    const std::vector<JobView> page = *store_->ListEndedJobs(3, {});
+    EXPECT_EQ(page.size(), 3u);
+    const std::vector<JobView> next = *store_->ListEndedJobs(3, {page.back().create_time, page.back().job});
+    EXPECT_EQ(next.at(0).create_time, page.back().create_time - absl::Seconds(1));
+    EXPECT_EQ(store_->LoadJob(next.back().job)->view.events.at(0).text, "done");
+    return store_->sql_steps() - before;
+  };
+  Insert("live");
+  end(0, 10);
+  const int64_t few = steps();
+  end(10, 400);
+  EXPECT_LE(steps(), few * 11 / 10);
+}
+
 TEST_F(StoreTest, IsHeldByOneAtATime) {
   auto second = Store::Open(folder_.path());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);

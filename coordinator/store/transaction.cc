@@ -79,6 +79,21 @@ absl::Status StoreTransaction::InsertJob(const JobRow& row, const std::string& r
   return db_.Run("INSERT INTO request_ids VALUES (?, ?)", {request_id, row.view.job});
 }
 
+absl::StatusOr<JobId> StoreTransaction::FindRequest(const std::string& request_id) {
+  JobId job;
+  if (request_id.empty()) return job;
+  SLUICE_RETURN_IF_ERROR(db_.Query("SELECT job FROM request_ids WHERE request_id = ?", {request_id},
+                                   [&](const SqlRow& row) { job = row.Text(0); }));
+  return job;
+}
+
+absl::Status StoreTransaction::NeedJob(const JobId& job) {
+  bool there = false;
+  SLUICE_RETURN_IF_ERROR(
+      db_.Query("SELECT 1 FROM jobs WHERE job = ?", {job}, [&](const SqlRow&) { there = true; }));
+  return there ? absl::OkStatus() : absl::NotFoundError(absl::StrCat("there is no job \"", job, "\""));
+}
+
 absl::Status StoreTransaction::DeleteJob(const JobId& job, absl::Time now) {
   SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM jobs WHERE job = ? AND ended IS NOT NULL", {job}));
   if (db_.changes() == 0) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has not ended"));
@@ -97,9 +112,9 @@ absl::Status StoreTransaction::UpdateJob(const JobRow& row) {
       "max_staleness = ?14, exact_compared = ?15, exact_max_difference = ?16, learner = ?17, promoted = ?18 "
       "WHERE job = ?1",
       {v.job, static_cast<int64_t>(v.state), int64_t{row.paused}, v.error, v.step, v.version,
-       v.warm_start_step, I(row.next_draw), row.policy.manifest_hash, row.policy.source, row.checkpointed,
-       v.last_step.step > 0 ? StepRecordToJson(v.last_step) : std::string(), ended, v.max_staleness,
-       v.exact_compared, v.exact_max_difference, v.learner, v.promoted});
+       v.warm_start_step, SqlInteger(row.next_draw), row.policy.manifest_hash, row.policy.source,
+       row.checkpointed, v.last_step.step > 0 ? StepRecordToJson(v.last_step) : std::string(), ended,
+       v.max_staleness, v.exact_compared, v.exact_max_difference, v.learner, v.promoted});
 }
 
 absl::Status StoreTransaction::UpdateSpec(const JobId& job, const JobSpec& spec) {
@@ -116,17 +131,18 @@ absl::Status StoreTransaction::IssueGroup(const JobId& job, Draw draw, PolicyVer
                                           int64_t samples) {
   SLUICE_FAIL_POINT("coordinator.group_issuing");
   bool compacted = false;
-  SLUICE_RETURN_IF_ERROR(
-      db_.Query("SELECT last FROM compacted_draws WHERE job = ? AND first <= ? ORDER BY first DESC LIMIT 1",
-                {job, I(draw)}, [&](const SqlRow& row) { compacted = row.Int(0) >= I(draw); }));
+  SLUICE_RETURN_IF_ERROR(db_.Query(
+      "SELECT last FROM compacted_draws WHERE job = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+      {job, SqlInteger(draw)}, [&](const SqlRow& row) { compacted = row.Int(0) >= SqlInteger(draw); }));
   if (compacted) {
     return absl::FailedPreconditionError(absl::StrCat("draw ", draw, " of ", job, " was issued before"));
   }
-  SLUICE_RETURN_IF_ERROR(
-      db_.Run("INSERT INTO groups (job, draw, train_by) VALUES (?, ?, ?)", {job, I(draw), train_by}));
+  SLUICE_RETURN_IF_ERROR(db_.Run("INSERT INTO groups (job, draw, train_by) VALUES (?, ?, ?)",
+                                 {job, SqlInteger(draw), train_by}));
   for (int64_t i = 0; i < samples; ++i) {
-    SLUICE_RETURN_IF_ERROR(db_.Run(
-        "INSERT INTO samples (job, draw, idx, ledger) VALUES (?, ?, ?, 'in_flight')", {job, I(draw), i}));
+    SLUICE_RETURN_IF_ERROR(
+        db_.Run("INSERT INTO samples (job, draw, idx, ledger) VALUES (?, ?, ?, 'in_flight')",
+                {job, SqlInteger(draw), i}));
   }
   SLUICE_RETURN_IF_ERROR(Count(job, "issued", samples));
   return Count(job, "in_flight", samples);
@@ -145,7 +161,7 @@ absl::Status StoreTransaction::CompleteGroup(const JobId& job, const Group& grou
       db_.Run("UPDATE groups SET segment = ?, offset = ?, bytes = ?, oldest = ?, newest = ? WHERE job = ? "
               "AND draw = ?",
               {ref.segment, ref.offset, ref.bytes, VersionOrNull(oldest), VersionOrNull(newest), job,
-               I(group.draw)}));
+               SqlInteger(group.draw)}));
   if (db_.changes() != 1) {
     return absl::FailedPreconditionError(absl::StrCat("draw ", group.draw, " of ", job, " was not issued"));
   }
@@ -157,17 +173,17 @@ absl::Status StoreTransaction::SaveProgress(const JobId& job, const Trajectory& 
   bool in_flight = false;
   SLUICE_RETURN_IF_ERROR(
       db_.Query("SELECT 1 FROM samples WHERE job = ? AND draw = ? AND idx = ? AND ledger = 'in_flight'",
-                {job, I(key.draw), int64_t{key.index}}, [&](const SqlRow&) { in_flight = true; }));
+                {job, SqlInteger(key.draw), int64_t{key.index}}, [&](const SqlRow&) { in_flight = true; }));
   const std::string bytes = EncodeProgress({job, trajectory});
   if (!in_flight || static_cast<int64_t>(bytes.size()) > kMaxProgressBytes) return absl::OkStatus();
   SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, progress_.Append(bytes));
   SLUICE_FAIL_POINT("coordinator.progress_appended");
   return db_.Run("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?)",
-                 {job, I(key.draw), int64_t{key.index}, ref.segment, ref.offset, ref.bytes});
+                 {job, SqlInteger(key.draw), int64_t{key.index}, ref.segment, ref.offset, ref.bytes});
 }
 
 absl::Status StoreTransaction::ForgetProgress(const JobId& job, Draw draw) {
-  return db_.Run("DELETE FROM progress WHERE job = ? AND draw = ?", {job, I(draw)});
+  return db_.Run("DELETE FROM progress WHERE job = ? AND draw = ?", {job, SqlInteger(draw)});
 }
 
 absl::Status StoreTransaction::SettleSample(const JobId& job, const SampleKey& sample, LedgerColumn column,
@@ -176,13 +192,13 @@ absl::Status StoreTransaction::SettleSample(const JobId& job, const SampleKey& s
   SLUICE_RETURN_IF_ERROR(
       db_.Run("UPDATE samples SET ledger = ?, reason = ? WHERE job = ? AND draw = ? AND idx = ? AND ledger = "
               "'in_flight'",
-              {name, reason, job, I(sample.draw), int64_t{sample.index}}));
+              {name, reason, job, SqlInteger(sample.draw), int64_t{sample.index}}));
   if (db_.changes() != 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("sample ", sample.draw, "/", sample.index, " of ", job, " is not in flight"));
   }
   SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM progress WHERE job = ? AND draw = ? AND idx = ?",
-                                 {job, I(sample.draw), int64_t{sample.index}}));
+                                 {job, SqlInteger(sample.draw), int64_t{sample.index}}));
   SLUICE_RETURN_IF_ERROR(Count(job, "in_flight", -1));
   return Count(job, name.c_str(), 1);
 }
@@ -192,7 +208,7 @@ absl::Status StoreTransaction::DropGroup(const JobId& job, Draw draw, LedgerColu
   const std::string name = LedgerColumnName(column);
   SLUICE_RETURN_IF_ERROR(
       db_.Run("UPDATE samples SET ledger = ?, reason = ? WHERE job = ? AND draw = ? AND ledger = 'in_flight'",
-              {name, reason, job, I(draw)}));
+              {name, reason, job, SqlInteger(draw)}));
   const int64_t moved = db_.changes();
   SLUICE_RETURN_IF_ERROR(ForgetProgress(job, draw));
   SLUICE_RETURN_IF_ERROR(Count(job, "in_flight", -moved));
@@ -221,7 +237,7 @@ absl::Status StoreTransaction::RecordBatch(const JobId& job, PolicyVersion versi
   int64_t place = 0;
   for (Draw draw : draws) {
     SLUICE_RETURN_IF_ERROR(
-        db_.Run("INSERT INTO batch_draws VALUES (?, ?, ?, ?)", {job, version, place++, I(draw)}));
+        db_.Run("INSERT INTO batch_draws VALUES (?, ?, ?, ?)", {job, version, place++, SqlInteger(draw)}));
   }
   return absl::OkStatus();
 }
@@ -234,14 +250,16 @@ absl::Status StoreTransaction::CommitBatch(const JobId& job, const PolicyRef& po
   for (Draw draw : draws) {
     SLUICE_RETURN_IF_ERROR(db_.Run(
         "UPDATE samples SET ledger = 'trained', step = ? WHERE job = ? AND draw = ? AND ledger = 'in_flight'",
-        {policy.version, job, I(draw)}));
+        {policy.version, job, SqlInteger(draw)}));
     trained += db_.changes();
     SLUICE_RETURN_IF_ERROR(ForgetProgress(job, draw));
-    SLUICE_RETURN_IF_ERROR(db_.Query(
-        "SELECT oldest FROM groups WHERE job = ? AND draw = ?", {job, I(draw)}, [&](const SqlRow& row) {
-          const auto* least = std::get_if<int64_t>(&oldest);
-          if (!row.IsNull(0)) oldest = least == nullptr ? row.Int(0) : std::min(*least, row.Int(0));
-        }));
+    SLUICE_RETURN_IF_ERROR(db_.Query("SELECT oldest FROM groups WHERE job = ? AND draw = ?",
+                                     {job, SqlInteger(draw)}, [&](const SqlRow& row) {
+                                       const auto* least = std::get_if<int64_t>(&oldest);
+                                       if (!row.IsNull(0))
+                                         oldest =
+                                             least == nullptr ? row.Int(0) : std::min(*least, row.Int(0));
+                                     }));
   }
   SLUICE_RETURN_IF_ERROR(db_.Run(
       "INSERT OR REPLACE INTO batches (job, version, committed, manifest_hash, metrics, draws, trained, "
@@ -261,7 +279,7 @@ absl::Status StoreTransaction::RecordRollBack(const JobId& job, const StoredRoll
   SLUICE_RETURN_IF_ERROR(WithdrawBatch(job, rollback.version));
   SLUICE_RETURN_IF_ERROR(RecordBatch(job, rollback.version, {}));
   return db_.Run("INSERT INTO rollbacks VALUES (?, ?, ?, ?, ?, ?)",
-                 {job, rollback.version, rollback.parent, I(rollback.first_draw), rollback.reason,
+                 {job, rollback.version, rollback.parent, SqlInteger(rollback.first_draw), rollback.reason,
                   absl::ToUnixMicros(rollback.time)});
 }
 
@@ -279,9 +297,9 @@ absl::Status StoreTransaction::WithdrawBatch(const JobId& job, PolicyVersion ver
 absl::Status StoreTransaction::RollBackDraws(const JobId& job, Draw first, const std::string& reason) {
   std::vector<std::pair<std::string, int64_t>> counts;
   int64_t moved = 0;
-  SLUICE_RETURN_IF_ERROR(
-      db_.Query("SELECT ledger, COUNT(*) FROM samples WHERE job = ? AND draw >= ? GROUP BY 1",
-                {job, I(first)}, [&](const SqlRow& row) { counts.emplace_back(row.Text(0), row.Int(1)); }));
+  SLUICE_RETURN_IF_ERROR(db_.Query(
+      "SELECT ledger, COUNT(*) FROM samples WHERE job = ? AND draw >= ? GROUP BY 1", {job, SqlInteger(first)},
+      [&](const SqlRow& row) { counts.emplace_back(row.Text(0), row.Int(1)); }));
   for (const auto& [column, samples] : counts) {
     if (column == "trained") {
       return absl::FailedPreconditionError(
@@ -292,8 +310,9 @@ absl::Status StoreTransaction::RollBackDraws(const JobId& job, Draw first, const
   }
   SLUICE_RETURN_IF_ERROR(
       db_.Run("UPDATE samples SET ledger = 'rolled_back', reason = ? WHERE job = ? AND draw >= ?",
-              {reason, job, I(first)}));
-  SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM progress WHERE job = ? AND draw >= ?", {job, I(first)}));
+              {reason, job, SqlInteger(first)}));
+  SLUICE_RETURN_IF_ERROR(
+      db_.Run("DELETE FROM progress WHERE job = ? AND draw >= ?", {job, SqlInteger(first)}));
   return Count(job, "rolled_back", moved);
 }
 
@@ -301,7 +320,7 @@ absl::Status StoreTransaction::AddEvaluationGroup(const JobId& job, int64_t step
   SLUICE_FAIL_POINT("coordinator.evaluation_group_adding");
   SLUICE_ASSIGN_OR_RETURN(const SegmentRef ref, Append(group));
   return db_.Run("INSERT OR REPLACE INTO evaluation_groups VALUES (?, ?, ?, ?, ?, ?)",
-                 {job, step, I(group.draw), ref.segment, ref.offset, ref.bytes});
+                 {job, step, SqlInteger(group.draw), ref.segment, ref.offset, ref.bytes});
 }
 
 absl::Status StoreTransaction::AddEvaluation(const JobId& job, const EvaluationView& evaluation) {
@@ -333,7 +352,8 @@ absl::Status StoreTransaction::AddAttempt(const JobId& job, const AttemptStart& 
   return db_.Run(
       "INSERT INTO attempts (job, draw, number, worker, epoch, samples, started) VALUES (?, ?, ?, ?, ?, ?, "
       "?)",
-      {job, I(a.draw), int64_t{a.number}, a.worker, I(a.epoch), a.samples, absl::ToUnixMicros(a.started)});
+      {job, SqlInteger(a.draw), int64_t{a.number}, a.worker, SqlInteger(a.epoch), a.samples,
+       absl::ToUnixMicros(a.started)});
 }
 
 absl::Status StoreTransaction::EndAttempt(const JobId& job, Draw draw, uint32_t number,
@@ -342,7 +362,8 @@ absl::Status StoreTransaction::EndAttempt(const JobId& job, Draw draw, uint32_t 
   return db_.Run(
       "UPDATE attempts SET outcome = ?, tokens = ?, ended = ? WHERE job = ? AND draw = ? AND number = ? AND "
       "ended IS NULL",
-      {AttemptOutcomeName(outcome), tokens, absl::ToUnixMicros(ended), job, I(draw), int64_t{number}});
+      {AttemptOutcomeName(outcome), tokens, absl::ToUnixMicros(ended), job, SqlInteger(draw),
+       int64_t{number}});
 }
 
 }  // namespace sluice

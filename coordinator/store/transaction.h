@@ -21,7 +21,9 @@ class StoreTransaction {
   static constexpr int64_t kMaxProgressBytes = int64_t{8} << 20;
 
   absl::Status InsertJob(const JobRow& row, const std::string& request_id);
-  absl::Status UpdateJob(const JobRow& row);  // but its spec
+  absl::StatusOr<JobId> FindRequest(const std::string& request_id);  // as of the store
+  absl::Status NeedJob(const JobId& job);                            // NOT_FOUND: there is none
+  absl::Status UpdateJob(const JobRow& row);                         // but its spec
   absl::Status UpdateSpec(const JobId& job, const JobSpec& spec);
   // The job is not there any more; what is left of it goes by Tidy. FAILED_PRECONDITION when it has not
   // ended.

@@ -106,7 +106,7 @@ grpc::ServerUnaryReactor* JobAdapter::ListJobs(grpc::CallbackServerContext* cont
     size_t bytes = 0;
     bool more = true;
     while (more && response->jobs_size() < limit && bytes < kMaxPageBytes) {
-      const std::vector<JobView> views = coordinator_.List(kJobsAtOnce + 1, place);
+      SLUICE_ASSIGN_OR_RETURN(const std::vector<JobView> views, coordinator_.List(kJobsAtOnce + 1, place));
       more = views.size() > kJobsAtOnce;
       for (size_t i = 0; i < views.size() && i < kJobsAtOnce; ++i) {
         v1::Job job = ToProto(views[i]);

@@ -48,7 +48,7 @@ class FakeCoordinator final : public Coordinator {
     return it->second;
   }
   // In the order of their names, backwards.
-  std::vector<JobView> List(int64_t limit, const JobPlace& after) override {
+  absl::StatusOr<std::vector<JobView>> List(int64_t limit, const JobPlace& after) override {
     absl::MutexLock lock(&mu_);
     std::vector<JobView> out;
     for (auto it = after.job.empty() ? jobs_.end() : jobs_.lower_bound(after.job);

@@ -24,13 +24,12 @@ JobView FullView() {
   view.stalled = "learner-0: step 4";
   view.learner = "learner-1";
   view.rollout_workers = 6;
-  view.evaluations.push_back({2, 3, 0.25, 0.5, 8, 12.5, {{"easy", 1.0}}});
+  view.evaluations.push_back({2, 3, 0.25, 0.5, 8, 12.5, {{"easy", 1.0}}, 0.75});
   view.events.push_back({absl::FromUnixSeconds(7), "started"});
   view.create_time = absl::FromUnixSeconds(1);
   view.max_staleness = 2;
   view.exact_compared = 100;
   view.exact_max_difference = 0.125;
-  view.evaluations[0].train_reward = 0.75;
   view.promoted = 2;
   view.rollbacks.push_back({4, 2, "kl \xFF", absl::FromUnixSeconds(8)});
   view.trial = TrialView{4, "rollout-1", 2};
