@@ -308,7 +308,7 @@ int main(int argc, char** argv) {
   app.add_option("--state", o.state, "Folder; made when it is not there, used as it is when it is, and kept");
   app.add_flag("--make-only", o.make_only, "Nothing is measured");
   CLI11_PARSE(app, argc, argv);
-  if (!sluice::ApplyLogLevel("error").ok()) return 1;
+  sluice::SetLogLevel(sluice::LogLevel::kError);
   const absl::Status status = sluice::bench::Main(o);
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
