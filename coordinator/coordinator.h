@@ -34,11 +34,14 @@ struct CoordinatorOptions {
   std::string state_dir;                     // made when absent; held exclusively
   Clock* clock = &Clock::Real();             // borrowed
   Clock* lease_clock = &LeaseClock();        // borrowed
+  Clock* tick_clock = &LeaseClock();         // borrowed; by which it knows that it stood still itself
   prometheus::Registry* registry = nullptr;  // borrowed; null: no metrics
   absl::Duration lease = absl::Seconds(10);
   int64_t keep_samples_bytes = int64_t{8} << 30;  // above it the files of the oldest samples are removed
   int64_t keep_free_bytes = int64_t{256}
                             << 20;  // nothing new begins with less room, or a twentieth of the disk
+  // Of a job's finished samples whose groups are not complete, in memory: above it no new group begins.
+  int64_t hold_samples_bytes = int64_t{1} << 30;
   absl::Duration long_write = absl::Seconds(2);  // a write that takes longer shows in the jobs' waiting_for
   DiskFault disk_fault = {};                     // for tests
   std::function<absl::StatusOr<DiskSpace>(const std::string& path)> disk_space = DiskSpaceOf;
@@ -46,8 +49,9 @@ struct CoordinatorOptions {
   PortFactories ports;
   // Turns prompts into tokens. Default: reads the job's model directory with core/spec.
   PromptEncoderFactory encoder = ReadPromptEncoder;
-  absl::Duration settle = absl::Seconds(10);     // before workers change jobs because others came or went
-  absl::Duration tick = absl::Milliseconds(50);  // real time between looks at the clock
+  absl::Duration forget_retry = absl::Seconds(10);  // before a learner is told again that a job was deleted
+  absl::Duration settle = absl::Seconds(10);        // before workers change jobs because others came or went
+  absl::Duration tick = absl::Milliseconds(50);     // real time between looks at the clock
 };
 
 struct CheckedJob {
@@ -85,9 +89,9 @@ class Coordinator {
   virtual absl::StatusOr<JobView> Resume(const JobId& job) = 0;
   virtual absl::StatusOr<JobView> Cancel(const JobId& job) = 0;
 
-  // Forgets a job that has ended, with its samples and its folder; again: OK. Its rows go by and by. What the
-  // learner keeps of it stays. NOT_FOUND: there never was one; FAILED_PRECONDITION: it has not ended, or a
-  // replay of it has not.
+  // Forgets a job that has ended, with its samples and its folder; again: OK. Its rows go by and by, and so
+  // does what its learner keeps of it, when the learner is there. NOT_FOUND: there never was one;
+  // FAILED_PRECONDITION: it has not ended, or a replay of it has not.
   virtual absl::Status Delete(const JobId& job) = 0;
 
   // The job's share.priority from now on. INVALID_ARGUMENT out of its range.

@@ -25,7 +25,7 @@ void CoordinatorImpl::Loop() {
     std::vector<std::function<void()>> events = inbox_->Take(kEventsPerTurn, options_.tick);
     const absl::Time began = absl::Now();
     for (auto& work : events) work();
-    if (LeaseClock().Now() - last_tick_ >= options_.tick) Tick();
+    if (options_.tick_clock->Now() - last_tick_ >= options_.tick) Tick();
     if (!draining_) {
       TakeTurns();
       ShareWorkers();
@@ -41,7 +41,7 @@ void CoordinatorImpl::Loop() {
 }
 
 void CoordinatorImpl::Tick() {
-  const absl::Time ticked = LeaseClock().Now();
+  const absl::Time ticked = options_.tick_clock->Now();
   const absl::Duration late = ticked - std::exchange(last_tick_, ticked) - options_.tick;
   const absl::Time now = options_.clock->Now();
   // A turn may take a moment; a pause of this process is none of the workers' doing.
@@ -53,6 +53,9 @@ void CoordinatorImpl::Tick() {
   }
   WatchDisk();
   turns_due_ = true;  // what is held back may be tried again
+  for (const auto& [learner, at] : std::map(forget_again_)) {
+    if (absl::Now() >= at) ForgetDeleted(learner);
+  }
   for (const auto& [number, run] : runs_) {
     run->job->Handle({now, TickEvent{}});
     WatchStalls(*run);
@@ -96,6 +99,7 @@ void CoordinatorImpl::DeliverWorker(const RegisteredWorker& member) {
     for (const auto& [number, run] : runs_) Deliver(*run, member);
   } else {
     learners_[member.name] = member;
+    ForgetDeleted(member.name);
     turns_due_ = true;
     if (ActiveRun* run = HolderOf(member.name)) Deliver(*run, member);
   }
@@ -143,7 +147,7 @@ void CoordinatorImpl::FailWaiting(const JobRow& row, const absl::Status& why) {
   if (!saved.ok()) LogError("job_not_saved", {{"job", failed.view.job}, {"error", saved.ToString()}});
   if (auto ledger = store_->LoadLedger(failed.view.job); ledger.ok()) failed.view.ledger = *ledger;
   if (metrics_ != nullptr)
-    metrics_->Totals(failed.view.job, failed.view.state, failed.view.version, failed.view.ledger, {});
+    metrics_->Totals(failed.view.job, failed.view.state, failed.view.version, failed.view.ledger, {}, 0);
   views_.Publish(failed.view);
   std::erase(order_, failed.view.job);
 }
@@ -248,7 +252,8 @@ void CoordinatorImpl::PublishRun(ActiveRun& run, const std::string& stalled) {
   }
   live.rollout_workers = IsTerminal(live.state) ? 0 : run.rollout_workers;
   if (metrics_ != nullptr) {
-    metrics_->Totals(run.name(), live.state, view.version, run.ledger, run.job->QueueDepths());
+    metrics_->Totals(run.name(), live.state, view.version, run.ledger, run.job->QueueDepths(),
+                     run.job->held_bytes());
   }
   views_.Publish(view, live);
 }

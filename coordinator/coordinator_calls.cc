@@ -1,5 +1,6 @@
 // The calls that the coordinator makes: effects of the running job's scheduler become calls to workers, whose
 // answers come back to the actor's thread.
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,11 +46,13 @@ struct LearnerCall {
   std::vector<SupervisedExample> examples;
   std::shared_ptr<Trainer> trainer;
   std::shared_ptr<Store> store;
+  std::optional<ReplaySource> replay = std::nullopt;
 };
 
 struct LearnerAnswer {
   LearnerDone done;
   std::map<std::string, double> metrics;
+  std::optional<absl::StatusOr<RecordedStep>> recorded;  // of a replay's new version
 };
 
 absl::Status ExpectRecorded(const LearnerCall& call, PolicyVersion version, LearnerAnswer& answer) {
@@ -65,6 +68,11 @@ absl::Status RunStep(const LearnerCall& call, const std::vector<Draw>& draws, Le
   answer.done.checkpointed = result.checkpointed;
   answer.metrics = std::move(result.metrics.values);
   return absl::OkStatus();
+}
+
+void ReadRecorded(const LearnerCall& call, PolicyVersion version, LearnerAnswer& answer) {
+  if (call.replay)
+    answer.recorded = ReadRecordedStep(*call.store, *call.replay, call.job, version, call.start.draws);
 }
 
 absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
@@ -83,12 +91,15 @@ absl::Status RunLearnerCall(const LearnerCall& call, LearnerAnswer& answer) {
     case LearnerOp::kPublishFirst: {
       SLUICE_ASSIGN_OR_RETURN(answer.done.policy, call.trainer->PublishFirst(call.job));
       SLUICE_FAIL_POINT("coordinator.first_published");
+      ReadRecorded(call, 0, answer);
       return ExpectRecorded(call, 0, answer);
     }
     case LearnerOp::kAddGroups:
       return AddGroups(*call.trainer, *call.store, call.job, call.start.number, call.start.draws);
     case LearnerOp::kStep:
-      return RunStep(call, call.start.draws, answer);
+      SLUICE_RETURN_IF_ERROR(RunStep(call, call.start.draws, answer));
+      ReadRecorded(call, call.start.number, answer);
+      return absl::OkStatus();
     case LearnerOp::kRedo: {
       SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch,
                               call.store->LoadBatch(call.job, call.start.number));
@@ -131,6 +142,17 @@ void CoordinatorImpl::Start(ActiveRun& run, const CancelGenerate& a) {
   if (it == run.cancels.end()) return;
   it->second.Cancel();
   run.cancels.erase(it);
+}
+
+// A read of the disk, beside the actor.
+void CoordinatorImpl::Start(ActiveRun& run, const TakeRecorded& a) {
+  read_pool_.Run([this, inbox = inbox_, store = store_, recorded = run.job->replay()->source().recorded, a,
+                  number = run.number] {
+    auto group = std::make_shared<absl::StatusOr<Group>>(store->LoadGroup(recorded, a.draw));
+    inbox->PostData([this, group, a, number] {
+      if (ActiveRun* to = RunOf(number)) to->job->HandleRecorded(options_.clock->Now(), a, std::move(*group));
+    });
+  });
 }
 
 // Answers come back as work for this thread; those of an earlier run are dropped there. The calls own what
@@ -214,6 +236,7 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartLearner& a) {
   LearnerCall call{a, run.name(), run.job->row().view.spec, {}, nullptr, store_};
   if (a.op == LearnerOp::kSupervise) call.examples = run.job->ExamplesFor(a.number);
   if (member.ok()) call.trainer = member->learner;
+  if (run.job->replay() != nullptr) call.replay = run.job->replay()->source();
   SLUICE_FAIL_POINT("coordinator.learner_call_starting");
   ++learner_calls_[a.worker];
   learner_pool_.Run([this, inbox = inbox_, call = std::move(call), number = run.number] {
@@ -225,7 +248,8 @@ void CoordinatorImpl::Start(ActiveRun& run, const StartLearner& a) {
       if (--learner_calls_[learner] == 0) learner_calls_.erase(learner);
       turns_due_ = true;
       if (ActiveRun* to = RunOf(number)) {
-        to->job->HandleLearner(options_.clock->Now(), std::move(answer->done), std::move(answer->metrics));
+        to->job->HandleLearner(options_.clock->Now(), std::move(answer->done), std::move(answer->metrics),
+                               std::move(answer->recorded));
       }
     });
   });

@@ -120,6 +120,7 @@ class CoordinatorImpl final : public Coordinator {
   void WatchStalls(ActiveRun& run, const std::string& store_error = "");
   void ReportStalls(absl::Time now);
   // Calls to workers (coordinator_calls.cc).
+  void Start(ActiveRun& run, const TakeRecorded& a);
   void Start(ActiveRun& run, const StartGenerate& a);
   void Start(ActiveRun& run, const StartScore& a);
   void Start(ActiveRun& run, const StartLoad& a);
@@ -138,6 +139,7 @@ class CoordinatorImpl final : public Coordinator {
   absl::Status ControlOnActor(const JobId& job, JobState wanted);
   absl::Status CancelWaiting(const JobId& job);
   absl::Status DeleteOnActor(const JobId& job);
+  void ForgetDeleted(const std::string& learner);
   absl::Status SetPriorityOnActor(const JobId& job, int32_t priority);
 
   // Of a new job: fills in the steps of a replay, and checks that it can be made (coordinator_records.cc).
@@ -181,19 +183,22 @@ class CoordinatorImpl final : public Coordinator {
   uint64_t last_run_ = 0;                                // the number given last
   std::map<std::string, RegisteredWorker> learners_, rewards_;  // that are alive
   std::map<std::string, RolloutMember> rollouts_;               // too
-  std::map<std::string, int> learner_calls_;  // under way, by learner, of runs that are over too
-  WorkOrders orders_;                         // under way with workers that dialled in
-  std::string turns_;                         // what the waiting jobs were told last
-  bool waiting_changed_ = false;              // since then
-  bool turns_due_ = true;                     // something changed that decides who runs
-  std::vector<JobId> turn_order_;             // of waiting_
+  // Learners that are being told which jobs were deleted, and whether there may be more to tell.
+  std::map<std::string, bool> forgetting_;
+  std::map<std::string, absl::Time> forget_again_;  // real time; what they could not do
+  std::map<std::string, int> learner_calls_;        // under way, by learner, of runs that are over too
+  WorkOrders orders_;                               // under way with workers that dialled in
+  std::string turns_;                               // what the waiting jobs were told last
+  bool waiting_changed_ = false;                    // since then
+  bool turns_due_ = true;                           // something changed that decides who runs
+  std::vector<JobId> turn_order_;                   // of waiting_
   bool turn_order_stale_ = true;
   JobId told_last_;  // of waiting_, which are told piece by piece
   size_t left_to_tell_ = 0;
   WorkerShares shares_;
   std::vector<ShareClaim> claims_;  // that the workers were shared out by
   bool workers_changed_ = false;    // since then
-  absl::Time last_tick_;            // of LeaseClock()
+  absl::Time last_tick_;            // of options_.tick_clock
   absl::Time served_looked_;        // real time
   absl::Time next_disk_look_;       // real time
   std::string low_disk_;            // why nothing new begins; empty: there is room

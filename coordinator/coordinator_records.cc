@@ -11,6 +11,7 @@
 namespace sluice {
 namespace {
 
+constexpr int64_t kForgottenAtOnce = 64;
 constexpr int32_t kRowsListed = 1000, kMaxRowsListed = 10000;
 
 absl::StatusOr<int32_t> RowsWanted(int32_t limit) {
@@ -18,6 +19,17 @@ absl::StatusOr<int32_t> RowsWanted(int32_t limit) {
     return absl::InvalidArgumentError(absl::StrCat("limit: must be between 0 and ", kMaxRowsListed));
   }
   return limit == 0 ? kRowsListed : limit;
+}
+
+absl::Status ForgetOn(Trainer& learner, Store& store, const std::string& name) {
+  while (true) {
+    SLUICE_ASSIGN_OR_RETURN(const std::vector<JobId> jobs, store.ListKeptByLearner(name, kForgottenAtOnce));
+    if (jobs.empty()) return absl::OkStatus();
+    for (const JobId& job : jobs) {
+      SLUICE_RETURN_IF_ERROR(learner.Forget(job));
+      SLUICE_RETURN_IF_ERROR(store.Transact([&](StoreTransaction& tx) { return tx.LearnerForgot(job); }));
+    }
+  }
 }
 
 }  // namespace
@@ -72,8 +84,30 @@ absl::Status CoordinatorImpl::DeleteOnActor(const JobId& job) {
   SLUICE_RETURN_IF_ERROR(
       store_->Transact([&](StoreTransaction& tx) { return tx.DeleteJob(job, options_.clock->Now()); }));
   views_.Remove(job);
+  for (const auto& [name, member] : learners_) ForgetDeleted(name);
   LogInfo("job_deleted", {{"job", job}});
   return absl::OkStatus();
+}
+
+// Tells a learner, beside the actor, to remove what it has of jobs that were deleted; again until it did.
+void CoordinatorImpl::ForgetDeleted(const std::string& learner) {
+  if (const auto under_way = forgetting_.find(learner); under_way != forgetting_.end()) {
+    under_way->second = true;
+    return;
+  }
+  forget_again_.erase(learner);
+  const auto member = learners_.find(learner);
+  if (member == learners_.end()) return;  // when it registers
+  forgetting_[learner] = false;
+  learner_pool_.Run([this, store = store_, inbox = inbox_, name = learner, port = member->second.learner] {
+    const absl::Status told = ForgetOn(*port, *store, name);
+    if (!told.ok()) LogWarning("learner_keeps_deleted_job", {{"learner", name}, {"why", told.ToString()}});
+    inbox->PostControl([this, name, ok = told.ok()] {
+      const bool more = forgetting_.extract(name).mapped();
+      if (!ok) forget_again_[name] = absl::Now() + options_.forget_retry;
+      if (ok && more) ForgetDeleted(name);
+    });
+  });
 }
 
 absl::Status CoordinatorImpl::PrepareReplay(JobSpec& spec, const std::string& files_hash) {

@@ -1,6 +1,7 @@
 // Whole jobs in one process, with fake workers.
 #include "coordinator/coordinator.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -370,13 +371,64 @@ TEST_F(CoordinatorTest, ForgetsAJobThatEnded) {
   EXPECT_EQ(coordinator_->Get(job).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(coordinator_->ListAttempts(job, std::nullopt, 0).status().code(), absl::StatusCode::kNotFound);
   coordinator_.reset();
+  absl::Notification gone;
+  adjust_ = [&](CoordinatorOptions& options) {
+    options.disk_space = [&](const std::string& path) {  // is asked after each piece of tidying
+      if (!std::filesystem::exists(folder) && !gone.HasBeenNotified()) gone.Notify();
+      return DiskSpaceOf(path);
+    };
+  };
   Start();
   EXPECT_EQ(coordinator_->List()->size(), 1u);
   EXPECT_TRUE(coordinator_->Delete(job).ok()) << "again, after a restart";
-  for (int i = 0; i < 600 && std::filesystem::exists(folder); ++i) absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_TRUE(gone.WaitForNotificationWithTimeout(absl::Seconds(60)));
   spec_.replay = {};
   EXPECT_NE(*coordinator_->Submit(spec_, "request"), job) << "its request is forgotten too";
+}
+
+TEST_F(CoordinatorTest, TellsTheLearnerThatAJobWasDeletedUntilItIsDone) {
+  adjust_ = [](CoordinatorOptions& options) { options.forget_retry = absl::Milliseconds(1); };
+  Start();
+  RegisterAll();
+  const JobId first = Submit();
+  AwaitEnd(first);
+  const JobId second = Submit();
+  AwaitEnd(second);
+  trainer_->FailForget(absl::UnavailableError("its disk is busy"));
+  ASSERT_TRUE(coordinator_->Delete(first).ok());
+  EXPECT_TRUE(trainer_->AwaitForgotten(first, absl::Seconds(60))) << "it is told again";
+  coordinator_.reset();
+  Start();  // without its learner
+  ASSERT_TRUE(coordinator_->Delete(second).ok());
+  coordinator_.reset();
+  Start();
+  RegisterLearner();
+  EXPECT_TRUE(trainer_->AwaitForgotten(second, absl::Seconds(60))) << "when it is there";
+}
+
+// Without a checker finished samples wait: what is held of them is bounded, whatever the job may have
+// outstanding.
+TEST_F(CoordinatorTest, BeginsNoNewGroupsWhileTooMuchIsHeldOfIncompleteOnes) {
+  adjust_ = [](CoordinatorOptions& options) { options.hold_samples_bytes = 1; };
+  spec_.batch.groups_per_step = 128;
+  spec_.stop_steps = 3;
+  Start();
+  RegisterLearner();
+  for (int i = 0; i < 2; ++i) RegisterRollout(i);
+  const JobId job = Submit();
+  const auto all_ended = [&] {
+    const std::vector<AttemptView> attempts = *coordinator_->ListAttempts(job, std::nullopt, 0);
+    return !attempts.empty() && std::all_of(attempts.begin(), attempts.end(), [](const AttemptView& attempt) {
+      return attempt.ended != absl::InfiniteFuture();
+    });
+  };
+  while (!all_ended())
+    (void)coordinator_->WaitForChange(job, std::numeric_limits<uint64_t>::max(), absl::Milliseconds(5));
+  EXPECT_LE(coordinator_->Get(job)->ledger.issued, 192 * spec_.sampling.group_size) << "of 384 groups";
+  RegisterReward();
+  const JobView end = AwaitEnd(job);
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  ExpectSound(end);
 }
 
 TEST_F(CoordinatorTest, ASecondLivingWorkerOfANameIsRefused) {
@@ -388,29 +440,62 @@ TEST_F(CoordinatorTest, ASecondLivingWorkerOfANameIsRefused) {
   EXPECT_THAT(std::string(second.message()), HasSubstr("host:9"));
 }
 
+// Tells when it was looked at.
+class WatchedClock final : public Clock {
+ public:
+  absl::Time Now() const override {
+    absl::MutexLock lock(&mu_);
+    ++looks_;
+    return now_;
+  }
+  void Advance(absl::Duration by) {
+    absl::MutexLock lock(&mu_);
+    now_ += by;
+  }
+  void AwaitLook() const {
+    absl::MutexLock lock(&mu_);
+    const int before = looks_;
+    const auto looked = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return looks_ > before; };
+    mu_.Await(absl::Condition(&looked));
+  }
+
+ private:
+  mutable absl::Mutex mu_;
+  mutable int looks_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Time now_ ABSL_GUARDED_BY(mu_) = absl::UnixEpoch() + absl::Hours(1);
+};
+
 // The coordinator's thread stands still for longer than a lease, as in a process that is stopped.
 TEST_F(CoordinatorTest, ItsOwnPauseIsNotChargedToTheWorkers) {
   std::atomic<bool> stand{false};
-  absl::Notification stands;
+  WatchedClock clock;
   adjust_ = [&](CoordinatorOptions& options) {
+    options.lease_clock = options.tick_clock = &clock;
     options.disk_fault = [&](absl::string_view operation) {
-      if (operation == "database.commit" && stand.exchange(false)) {
-        stands.Notify();
-        absl::SleepFor(absl::Milliseconds(1500));
-      }
+      if (operation == "database.commit" && stand.exchange(false)) clock.Advance(absl::Milliseconds(1500));
       return 0;
     };
   };
   Start(Clock::Real(), absl::Seconds(1));
   const auto lease = coordinator_->RegisterWorker("rollout-0", WorkerRole::kRollout, "host:0", "a");
   ASSERT_TRUE(lease.ok());
+  const auto await_tick = [&] {  // it looks once in each turn, and twice more where it ticks
+    for (int i = 0; i < 4; ++i) clock.AwaitLook();
+  };
+  await_tick();
   stand = true;
   EXPECT_TRUE(coordinator_->Submit(spec_, "").ok());  // its commit stands
-  ASSERT_TRUE(stands.HasBeenNotified());
-  absl::SleepFor(absl::Milliseconds(200));  // some ticks
+  ASSERT_FALSE(stand);
+  await_tick();
   EXPECT_TRUE(coordinator_->Workers()[0].alive);
-  for (int i = 0; i < 400 && coordinator_->Workers()[0].alive; ++i) absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_FALSE(coordinator_->Workers()[0].alive) << "it does not renew";
+  absl::Duration passed;
+  for (; coordinator_->Workers()[0].alive && passed < absl::Seconds(60); passed += absl::Milliseconds(50)) {
+    clock.Advance(absl::Milliseconds(50));
+    await_tick();
+  }
+  EXPECT_GE(passed, absl::Milliseconds(900));
+  EXPECT_LE(passed, absl::Seconds(3)) << "it does not renew";
+  coordinator_.reset();  // before its clock
 }
 
 TEST_F(CoordinatorTest, MakesOneJobOfARequestSentTwice) {

@@ -141,6 +141,7 @@ void CoordinatorImpl::Activate(const JobId& job, const std::string& learner) {
   held_back_.erase(job);
   auto run = std::make_unique<ActiveRun>(++last_run_, *std::move(restored), options_.stall);
   run->job->Admit(low_disk_.empty());
+  run->job->LimitHeld(options_.hold_samples_bytes);
   run->ledger = row.view.ledger;
   LogInfo("job_running", {{"job", job}, {"step", row.view.step}, {"learner", learner}});
   SLUICE_FAIL_POINT("coordinator.job_restored");

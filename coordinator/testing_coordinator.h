@@ -92,6 +92,7 @@ class TrainerPort final : public Trainer {
   absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) override {
     return t_->Export(job, version, path);
   }
+  absl::Status Forget(const JobId& job) override { return t_->Forget(job); }
 
  private:
   const std::shared_ptr<FakeTrainer> t_;

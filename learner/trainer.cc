@@ -246,6 +246,17 @@ class LocalTrainer::Impl {
     return WriteModelDirectory(path, policy.files, policy.tensors, StoredDType(policy.tensors));
   }
 
+  absl::Status Forget(const JobId& job) {
+    absl::MutexLock lock(&call_mu_);
+    SLUICE_RETURN_IF_ERROR(NeedRankZero());
+    SLUICE_RETURN_IF_ERROR(CheckJobName(job));
+    if (IsOpen(job)) Close();
+    SLUICE_RETURN_IF_ERROR(options_.policies->Remove(job));
+    SLUICE_RETURN_IF_ERROR(RemoveTree(absl::StrCat(options_.state_dir, "/", job)));
+    LogInfo("job_forgotten", {{"job", job}});
+    return absl::OkStatus();
+  }
+
  private:
   // bf16 where anything is (correction biases are always float32).
   static DType StoredDType(const TensorMap& tensors) {
@@ -667,6 +678,7 @@ absl::StatusOr<CheckpointInfo> LocalTrainer::Checkpoint(const JobId& job) { retu
 absl::StatusOr<std::vector<CheckpointInfo>> LocalTrainer::ListCheckpoints(const JobId& job) {
   return impl_->ListCheckpoints(job);
 }
+absl::Status LocalTrainer::Forget(const JobId& job) { return impl_->Forget(job); }
 absl::Status LocalTrainer::Export(const JobId& job, PolicyVersion version, const std::string& path) {
   return impl_->Export(job, version, path);
 }

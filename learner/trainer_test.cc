@@ -507,6 +507,22 @@ TEST_F(TrainerTest, KeepsOfAJobThatIsOverOnlyVersionsToGoBackTo) {
   EXPECT_EQ(*gang.policies().ListVersions(kJob), (std::vector<PolicyVersion>{0, 6, 7}));
 }
 
+TEST_F(TrainerTest, ForgetsAJobWithAllItsFiles) {
+  TestGang gang(Folder("forgotten"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  Train(gang, 1, 2);
+  const std::string checkpoints = Folder("forgotten") + "/state/" + kJob;
+  ASSERT_TRUE(std::filesystem::exists(checkpoints));
+  ASSERT_TRUE(gang->Forget(kJob).ok());
+  EXPECT_FALSE(std::filesystem::exists(checkpoints));
+  EXPECT_TRUE(gang.policies().ListVersions(kJob)->empty());
+  EXPECT_EQ(gang->Checkpoint(kJob).status().code(), absl::StatusCode::kFailedPrecondition) << "it is closed";
+  EXPECT_TRUE(gang->Forget(kJob).ok()) << "again";
+  EXPECT_EQ(gang->Forget("../other").code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  EXPECT_EQ(gang->PublishFirst(kJob)->version, 0) << "from its beginning";
+}
+
 TEST_F(TrainerTest, StepThatComesOutDifferentAfterARestartIsAnError) {
   {
     TestGang gang(Folder("different"), 1);

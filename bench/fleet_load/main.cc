@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -42,7 +44,7 @@ struct LoadOptions {
   int64_t samples = 0, keep_samples_bytes = int64_t{8} << 30;
   std::string coordinator, state, csv;
   int coordinator_pid = 0;
-  bool json = false;
+  bool json = false, reader = false;
 };
 
 void AddOptions(CLI::App& app, LoadOptions& o) {
@@ -71,6 +73,8 @@ void AddOptions(CLI::App& app, LoadOptions& o) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option("--csv", o.csv, "Figures of each second go here");
+  app.add_flag("--reader", o.reader,
+               "Beside the load a client lists all jobs, and their samples and attempts, again and again");
   app.add_flag("--json", o.json, "The result as JSON");
 }
 
@@ -268,6 +272,48 @@ class Watch {
   std::ofstream csv_;
 };
 
+// Lists all that there is, until it goes.
+class Reader {
+ public:
+  explicit Reader(const std::string& coordinator)
+      : jobs_(*Connect(coordinator)), thread_([this] {
+          while (!stop_.HasBeenNotified()) ReadAll();
+        }) {}
+  ~Reader() {
+    stop_.Notify();
+    thread_.join();
+    std::fprintf(stderr, "the reader listed %d jobs and %d samples\n", static_cast<int>(listed_),
+                 static_cast<int>(samples_));
+  }
+
+ private:
+  void ReadAll() {
+    const auto jobs = jobs_.List();
+    if (!jobs.ok()) return;
+    for (const v1::Job& job : *jobs) {
+      if (stop_.HasBeenNotified()) return;
+      ++listed_;
+      v1::ListSamplesRequest samples;
+      samples.set_job(job.job());
+      samples.set_limit(100000);
+      // What cannot be listed any more is passed over.
+      (void)jobs_.ListSamples(samples, [this](const v1::ListSamplesResponse&) {
+        ++samples_;
+        return !stop_.HasBeenNotified();
+      });
+      v1::ListAttemptsRequest attempts;
+      attempts.set_job(job.job());
+      attempts.set_limit(10000);
+      (void)jobs_.ListAttempts(attempts);
+    }
+  }
+
+  JobClient jobs_;
+  absl::Notification stop_;
+  int64_t listed_ = 0, samples_ = 0;
+  std::thread thread_;  // the last: it uses the others
+};
+
 nlohmann::json Result(const LoadOptions& o, const SimulatedWorkers& workers, const Figures& from,
                       const Figures& to) {
   const double seconds = absl::ToDoubleSeconds(to.time - from.time);
@@ -364,8 +410,11 @@ absl::Status RunLoad(const LoadOptions& o) {
   SLUICE_ASSIGN_OR_RETURN(const std::string job, jobs.Submit(spec));
   Watch watch(o, workers, jobs, job, coordinator.pid());
   SLUICE_ASSIGN_OR_RETURN(const Figures from, watch.For(o.warm_up, 0));
+  std::optional<Reader> reader;
+  if (o.reader) reader.emplace(coordinator.address());
   workers.Measure();
   SLUICE_ASSIGN_OR_RETURN(const Figures to, watch.For(o.seconds, o.samples));
+  reader.reset();
   Print(Result(o, workers, from, to), o.json);
   SLUICE_ASSIGN_OR_RETURN(const v1::Job ended, jobs.Cancel(job));
   workers.Leave(absl::Now() + absl::Seconds(10));

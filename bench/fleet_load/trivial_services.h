@@ -52,6 +52,7 @@ class TrivialTrainer final : public Trainer {
   absl::Status Export(const JobId&, PolicyVersion, const std::string&) override {
     return absl::UnimplementedError("there are no weights here");
   }
+  absl::Status Forget(const JobId&) override { return absl::OkStatus(); }
 
  private:
   void Publish(const JobId& job, PolicyVersion version) {

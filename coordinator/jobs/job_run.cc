@@ -96,6 +96,7 @@ void JobRun::Handle(const Event& event) {
 
 void JobRun::Advance(absl::Time now) {
   Begin(now);
+  state_.admit = admitted_ && held_bytes_ <= most_held_;
   if (!state_.plan.deterministic) quarantine_.Foresee(order_, state_);
   ApplyAll(now, Decide(state_, now));
   const auto score = std::exchange(scored_, std::nullopt);
@@ -136,7 +137,7 @@ void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajector
     return;
   }
   attempts_.CountTokens(attempt, new_tokens);
-  samples_[ref] = ScoredSample{std::move(trajectory), {}, 0};
+  Hold(ref, std::move(trajectory));
   SLUICE_FAIL_POINT("coordinator.sample_arrived");
   Handle({now, SampleArrived{attempt, index, sampled.min, sampled.max}});
   const auto group = state_.groups.find(ref.group);
@@ -191,12 +192,15 @@ void JobRun::CompareMembers(const GroupKey& group, ScoreEnded& event) {
   for (size_t i = 0; i < refs.size(); ++i) event.compared.emplace_back(refs[i], verdicts[i]->value);
 }
 
-void JobRun::HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics) {
+void JobRun::HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics,
+                           std::optional<absl::StatusOr<RecordedStep>> recorded) {
+  recorded_step_ = std::move(recorded);
   learner_metrics_ = done.metrics = std::move(metrics);
   recorded_job_hash_ = std::exchange(done.policy.recorded_job_hash, "");
   done.state.policy.recorded_job_hash.clear();
   Handle({now, std::move(done)});
   learner_metrics_.clear();
+  recorded_step_.reset();
 }
 
 const Prompt& JobRun::PromptOf(const GroupKey& key) {
@@ -261,15 +265,28 @@ std::map<std::string, int64_t> JobRun::QueueDepths() const {
           {"ready", static_cast<int64_t>(state_.index.groups.ready().size())}};
 }
 
+void JobRun::Hold(const SampleRef& ref, Trajectory trajectory) {
+  ScoredSample& sample = samples_[ref];
+  held_bytes_ += BytesOf(trajectory) - BytesOf(sample.trajectory);
+  sample = ScoredSample{std::move(trajectory), {}, 0};
+}
+
+// The group's samples, in order, which are held no more.
+std::vector<ScoredSample> JobRun::Release(const GroupKey& key) {
+  std::vector<ScoredSample> samples;
+  auto it = samples_.lower_bound(SampleRef{key, 0});
+  for (; it != samples_.end() && it->first.group == key; it = samples_.erase(it)) {
+    held_bytes_ -= BytesOf(it->second.trajectory);
+    samples.push_back(std::move(it->second));
+  }
+  return samples;
+}
+
 Group JobRun::Assemble(const GroupKey& key) {
   Group group;
   group.draw = key.draw;
   group.prompt = PromptOf(key);
-  const auto begin = samples_.lower_bound(SampleRef{key, 0});
-  auto end = begin;
-  for (; end != samples_.end() && end->first.group == key; ++end)
-    group.samples.push_back(std::move(end->second));
-  samples_.erase(begin, end);
+  group.samples = Release(key);
   AssignAdvantages(group, row_.view.spec.grpo.normalize_std);
   return group;
 }
@@ -298,22 +315,27 @@ void JobRun::Apply(absl::Time, const GroupComplete& a) {
 }
 
 // Their spans name the versions of this job, which has sampled none of them itself.
-void JobRun::Apply(absl::Time, const TakeRecorded& a) {
-  absl::StatusOr<Group> group = replay_->Recorded(a.draw);
+void JobRun::HandleRecorded(absl::Time now, const TakeRecorded& asked, absl::StatusOr<Group> group) {
   if (!group.ok()) {
-    const absl::Status why = Annotate(group.status(), absl::StrCat("draw ", a.draw, " cannot be taken over"));
+    Begin(now);
+    const absl::Status why =
+        Annotate(group.status(), absl::StrCat("draw ", asked.draw, " cannot be taken over"));
     writes_.push_back([why](StoreTransaction&) { return why; });
     return;
   }
+  const GroupKey key{false, asked.draw};
+  const auto wanted = state_.groups.find(key);
+  if (wanted == state_.groups.end() || wanted->second.ready) return;
   for (ScoredSample& sample : group->samples) {
     const uint32_t index = sample.trajectory.key.index;
-    if (std::count(a.indices.begin(), a.indices.end(), index) == 0) continue;
+    if (std::count(asked.indices.begin(), asked.indices.end(), index) == 0) continue;
     for (VersionSpan& span : sample.trajectory.spans) {
       const auto manifest = state_.manifests.find(span.version);
       if (manifest != state_.manifests.end()) span.manifest_hash = manifest->second;
     }
-    samples_[SampleRef{{false, a.draw}, index}] = ScoredSample{std::move(sample.trajectory), {}, 0};
+    Hold({key, index}, std::move(sample.trajectory));
   }
+  Handle({now, RecordedTaken{asked.draw, asked.indices}});
 }
 
 void JobRun::Apply(absl::Time now, const SettleSample& a) {
@@ -337,10 +359,7 @@ void JobRun::Quarantine(absl::Time now, const SettleSample& a) {
 }
 
 void JobRun::ForgetGroup(const GroupKey& key) {
-  const auto begin = samples_.lower_bound(SampleRef{key, 0});
-  auto end = begin;
-  while (end != samples_.end() && end->first.group == key) ++end;
-  samples_.erase(begin, end);
+  Release(key);
   summaries_.erase(key.draw);
   CountTokens(0, progress_.ForgetGroup(key));
 }
@@ -420,7 +439,10 @@ void JobRun::Apply(absl::Time now, const CommitVersion& a) {
 
 void JobRun::CompareStep(absl::Time now, const CommitVersion& a, StepRecordView record) {
   record.version = a.policy.version;
-  const auto step = replay_->Compare(row_.view.job, record, recorded_job_hash_, a.draws);
+  absl::StatusOr<RecordedStep> read = absl::InternalError("a step without what was recorded of it");
+  if (recorded_step_) read = *std::exchange(recorded_step_, std::nullopt);
+  const auto step = read.ok() ? replay_->Compare(*std::move(read), record, recorded_job_hash_)
+                              : absl::StatusOr<ReplayStepView>(read.status());
   if (!step.ok()) {
     writes_.push_back([why = step.status()](StoreTransaction&) { return why; });
     return;

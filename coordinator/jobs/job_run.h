@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,7 +39,10 @@ class JobRun {
                                                          const std::string& log_folder);
 
   // Whether new groups may begin from now on.
-  void Admit(bool admit) { touched_ |= std::exchange(state_.admit, admit) != admit; }
+  void Admit(bool admit) { touched_ |= std::exchange(admitted_, admit) != admit; }
+  // No new group begins while finished samples of groups that are not complete are above so many bytes.
+  void LimitHeld(int64_t bytes) { most_held_ = bytes; }
+  int64_t held_bytes() const { return held_bytes_; }
   // Prompts of these rows are handed out again; none: all.
   void ReleasePrompts(const std::vector<uint64_t>& rows) {
     quarantine_.Release(rows);
@@ -66,7 +70,11 @@ class JobRun {
   void HandleSample(absl::Time now, uint64_t attempt, Trajectory trajectory, int64_t new_tokens);
   void HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
                       std::vector<Verdict> verdicts);
-  void HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics);
+  // `recorded`: of a replay, the step that was made, as it was recorded.
+  void HandleLearner(absl::Time now, LearnerDone done, std::map<std::string, double> metrics,
+                     std::optional<absl::StatusOr<RecordedStep>> recorded = std::nullopt);
+  // Of a replay: what was asked for with it.
+  void HandleRecorded(absl::Time now, const TakeRecorded& asked, absl::StatusOr<Group> group);
 
   // Whether something happened since the last Advance.
   bool touched() const { return touched_; }
@@ -87,6 +95,7 @@ class JobRun {
   std::vector<SupervisedExample> ExamplesFor(int64_t step);
 
   const JobRow& row() const { return row_; }
+  const ReplayRun* replay() const { return replay_.get(); }  // null: the job is none
   const SchedulerState& state() const { return state_; }
   std::map<std::string, int64_t> QueueDepths() const;
 
@@ -129,7 +138,6 @@ class JobRun {
   void Apply(absl::Time now, const RecordCanary& a);
   void Apply(absl::Time now, const SaveState& a);
   void Apply(absl::Time now, const Note& a);
-  void Apply(absl::Time now, const TakeRecorded& a);
   void Apply(absl::Time now, const AttemptOver& a);
   void Apply(absl::Time now, const Tally& a);
   void Apply(absl::Time now, const StartGenerate& a);
@@ -142,6 +150,8 @@ class JobRun {
   void CompareStep(absl::Time now, const CommitVersion& a, StepRecordView record);
   HeldOutScore ScoreOf(const EvaluationView& evaluation) const;
   void ForgetGroup(const GroupKey& key);
+  void Hold(const SampleRef& ref, Trajectory trajectory);
+  std::vector<ScoredSample> Release(const GroupKey& key);
 
   JobRow row_;
   PromptSet prompts_;
@@ -153,8 +163,10 @@ class JobRun {
   SchedulerState state_;
   AttemptLog attempts_;
   std::map<SampleRef, ScoredSample> samples_;  // of groups that are not complete
-  std::map<Draw, GroupSummary> summaries_;     // of groups that are complete and not trained
-  int64_t filtered_ = 0;                       // groups since the last step that tied and were dropped
+  int64_t held_bytes_ = 0, most_held_ = std::numeric_limits<int64_t>::max();  // of them
+  bool admitted_ = true;
+  std::map<Draw, GroupSummary> summaries_;  // of groups that are complete and not trained
+  int64_t filtered_ = 0;                    // groups since the last step that tied and were dropped
   ProgressTable progress_;
   absl::Time progress_saved_;
   EvaluationSummary evaluation_;
@@ -163,6 +175,7 @@ class JobRun {
   std::optional<CanaryScored> canary_scored_;      // likewise
   std::map<std::string, double> learner_metrics_;  // of the answer that is being handled
   std::string recorded_job_hash_;                  // likewise; of its policy, of a replay
+  std::optional<absl::StatusOr<RecordedStep>> recorded_step_;  // likewise
   absl::Time now_, last_commit_, step_started_;
   bool touched_ = true;
   std::vector<StoreWrite> writes_;

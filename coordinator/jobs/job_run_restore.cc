@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, PromptSet pr
   state.plan = PlanOf(view.spec, static_cast<int64_t>(run->prompts_.evaluation.size()));
   if (!view.spec.replay.job.empty()) {
     SLUICE_ASSIGN_OR_RETURN(run->replay_, ReplayRun::Open(store, view.spec));
-    FollowRecord(state.plan, run->replay_->schedule());
+    FollowRecord(state.plan, run->replay_->source().schedule);
   }
   state.paused = run->row_.paused;
   state.error = run->row_.view.error;

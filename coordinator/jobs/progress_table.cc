@@ -5,8 +5,6 @@
 #include "core/rl/trajectory_parts.h"
 
 namespace sluice {
-namespace {
-
 // About what it takes in memory.
 int64_t BytesOf(const Trajectory& t) {
   size_t bytes = sizeof(Trajectory) + t.text.size() + t.worker.size();
@@ -16,8 +14,6 @@ int64_t BytesOf(const Trajectory& t) {
     bytes += sizeof(VersionSpan) + span.manifest_hash.size() + span.kernel_path.size();
   return static_cast<int64_t>(bytes);
 }
-
-}  // namespace
 
 void ProgressTable::Keep(const SampleRef& sample, Trajectory report) {
   const auto it = reports_.find(sample);

@@ -12,6 +12,9 @@
 
 namespace sluice {
 
+// In memory, about.
+int64_t BytesOf(const Trajectory& trajectory);
+
 class ProgressTable {
  public:
   static constexpr int64_t kMaxBytes = int64_t{256} << 20;

@@ -34,32 +34,36 @@ absl::StatusOr<std::shared_ptr<const ReplaySchedule>> CheckReplay(Store& store, 
 absl::StatusOr<std::unique_ptr<ReplayRun>> ReplayRun::Open(Store& store, const JobSpec& spec) {
   SLUICE_ASSIGN_OR_RETURN(auto schedule, store.LoadSchedule(spec.replay.job, spec.replay.steps));
   return std::unique_ptr<ReplayRun>(
-      new ReplayRun(store, spec.replay.job, spec.grpo.filter_ties, std::move(schedule)));
+      new ReplayRun({spec.replay.job, std::move(schedule)}, spec.grpo.filter_ties));
 }
 
-absl::StatusOr<ReplayStepView> ReplayRun::Compare(const JobId& replay, const StepRecordView& record,
-                                                  const std::string& manifest,
-                                                  const std::vector<Draw>& draws) const {
-  ReplayStepView step;
-  step.version = record.version;
-  step.manifest = manifest;
-  SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch,
-                          store_.LoadBatch(recorded_, record.version));
-  SLUICE_ASSIGN_OR_RETURN(const auto before, store_.LoadStepRecord(recorded_, record.version));
+absl::StatusOr<RecordedStep> ReadRecordedStep(Store& store, const ReplaySource& source, const JobId& replay,
+                                              PolicyVersion version, const std::vector<Draw>& draws) {
+  RecordedStep read;
+  read.step.version = version;
+  SLUICE_ASSIGN_OR_RETURN(const std::optional<StoredBatch> batch, store.LoadBatch(source.recorded, version));
+  SLUICE_ASSIGN_OR_RETURN(const auto before, store.LoadStepRecord(source.recorded, version));
   if (!batch || !before) {
     return absl::DataLossError(
-        absl::StrCat("step ", record.version, " of ", recorded_, " is not in the store"));
+        absl::StrCat("step ", version, " of ", source.recorded, " is not in the store"));
   }
-  step.recorded_manifest = batch->manifest_hash;
+  read.step.recorded_manifest = batch->manifest_hash;
+  read.metrics = before->metrics;
   for (Draw draw : draws) {
-    SLUICE_ASSIGN_OR_RETURN(const Group recorded, store_.LoadGroup(recorded_, draw));
-    SLUICE_ASSIGN_OR_RETURN(const Group replayed, store_.LoadGroup(replay, draw));
-    CompareGroup(schedule_->Of(draw), recorded, replayed, step);
+    SLUICE_ASSIGN_OR_RETURN(const Group recorded, store.LoadGroup(source.recorded, draw));
+    SLUICE_ASSIGN_OR_RETURN(const Group replayed, store.LoadGroup(replay, draw));
+    CompareGroup(source.schedule->Of(draw), recorded, replayed, read.step);
   }
+  return read;
+}
+
+absl::StatusOr<ReplayStepView> ReplayRun::Compare(RecordedStep read, const StepRecordView& record,
+                                                  const std::string& manifest) const {
+  read.step.manifest = manifest;
   // As the store will give it back, as it does what was recorded.
   SLUICE_ASSIGN_OR_RETURN(const StepRecordView stored, StepRecordFromJson(StepRecordToJson(record)));
-  if (record.version > 0) CompareMetrics(before->metrics, stored.metrics, filtered_, step);
-  return step;
+  if (record.version > 0) CompareMetrics(read.metrics, stored.metrics, filtered_, read.step);
+  return std::move(read.step);
 }
 
 }  // namespace sluice

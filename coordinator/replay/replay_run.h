@@ -1,6 +1,7 @@
-// What a replay under way knows of the job that it repeats. Used by the coordinator's actor thread only.
+// What a replay under way knows of the job that it repeats, and reads of it beside the coordinator's thread.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,25 +17,35 @@ namespace sluice {
 absl::StatusOr<std::shared_ptr<const ReplaySchedule>> CheckReplay(Store& store, const JobSpec& spec,
                                                                   const JobView& recorded);
 
+// Names what is read; outlives the run.
+struct ReplaySource {
+  JobId recorded;
+  std::shared_ptr<const ReplaySchedule> schedule;  // shared: it does not change
+};
+
+// A recorded step beside the replayed one, as far as the store has both.
+struct RecordedStep {
+  ReplayStepView step;                    // its samples are compared, and the recorded manifest is there
+  std::map<std::string, double> metrics;  // recorded
+};
+
+// What was made of the batch `draws` with what was recorded. The replay's groups are durable. On any thread.
+absl::StatusOr<RecordedStep> ReadRecordedStep(Store& store, const ReplaySource& source, const JobId& replay,
+                                              PolicyVersion version, const std::vector<Draw>& draws);
+
 class ReplayRun {
  public:
   static absl::StatusOr<std::unique_ptr<ReplayRun>> Open(Store& store, const JobSpec& spec);
 
-  const std::shared_ptr<const ReplaySchedule>& schedule() const { return schedule_; }
-  // As it was recorded; DATA_LOSS when its file is damaged, NOT_FOUND when it is gone.
-  absl::StatusOr<Group> Recorded(Draw draw) const { return store_.LoadGroup(recorded_, draw); }
-  // What was made of the batch `draws` with what was recorded. The replay's groups are durable. `manifest`:
-  // as the learner would name it in the recorded job; empty for a learner that does not say.
-  absl::StatusOr<ReplayStepView> Compare(const JobId& replay, const StepRecordView& record,
-                                         const std::string& manifest, const std::vector<Draw>& draws) const;
+  const ReplaySource& source() const { return source_; }
+  // `manifest`: as the learner would name it in the recorded job; empty for a learner that does not say.
+  absl::StatusOr<ReplayStepView> Compare(RecordedStep read, const StepRecordView& record,
+                                         const std::string& manifest) const;
 
  private:
-  ReplayRun(Store& store, JobId recorded, bool filtered, std::shared_ptr<const ReplaySchedule> schedule)
-      : store_(store), recorded_(std::move(recorded)), filtered_(filtered), schedule_(std::move(schedule)) {}
-  Store& store_;
-  const JobId recorded_;
+  ReplayRun(ReplaySource source, bool filtered) : source_(std::move(source)), filtered_(filtered) {}
+  const ReplaySource source_;
   const bool filtered_;
-  const std::shared_ptr<const ReplaySchedule> schedule_;
 };
 
 }  // namespace sluice

@@ -74,13 +74,14 @@ struct CoordinatorMetrics::Job {
   std::map<std::string, prometheus::Gauge*> by_metric;  // step metric -> gauge
   std::map<std::string, prometheus::Gauge*> ledger, queues;
   std::map<JobState, prometheus::Gauge*> states;
-  prometheus::Gauge *version = nullptr, *last_step = nullptr, *difference = nullptr, *canary = nullptr;
+  prometheus::Gauge *version = nullptr, *held = nullptr, *last_step = nullptr, *difference = nullptr,
+                    *canary = nullptr;
   uint64_t used = 0;  // when it was, last
 };
 
 struct CoordinatorMetrics::Series {
   std::map<std::string, GaugeFamily*> metric_families;  // by step metric
-  GaugeFamily *ledger = nullptr, *queues = nullptr, *states = nullptr, *version = nullptr,
+  GaugeFamily *ledger = nullptr, *queues = nullptr, *states = nullptr, *version = nullptr, *held = nullptr,
               *last_step = nullptr, *difference = nullptr, *canary = nullptr;
   std::map<JobId, Job> jobs;
   uint64_t uses = 0;
@@ -161,6 +162,9 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
                      .Help("Groups trained on by their staleness: versions since the oldest of their tokens.")
                      .Register(registry)
                      .Add({}, prometheus::Histogram::BucketBoundaries{0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64});
+  s.held =
+      MakeFamily(registry, "sluice_held_sample_bytes",
+                 "Bytes of finished samples whose groups are not complete, in the coordinator's memory.");
   s.version = MakeFamily(registry, "sluice_policy_version", "Last committed version of the job.");
   s.last_step =
       MakeFamily(registry, "sluice_last_step_timestamp_seconds", "When the last step was committed.");
@@ -234,6 +238,7 @@ CoordinatorMetrics::Job& CoordinatorMetrics::Of(const JobId& job) {
   }
   for (const char* queue : kQueues) of.queues[queue] = add(s.queues, {{"queue", queue}});
   of.version = add(s.version);
+  of.held = add(s.held);
   of.last_step = add(s.last_step);
   of.difference = add(s.difference);
   of.canary = add(s.canary);
@@ -294,7 +299,7 @@ void CoordinatorMetrics::Staleness(const std::vector<int64_t>& groups) {
 }
 
 void CoordinatorMetrics::Totals(const JobId& job, JobState now, PolicyVersion version, const Ledger& ledger,
-                                const std::map<std::string, int64_t>& queues) {
+                                const std::map<std::string, int64_t>& queues, int64_t held_bytes) {
   Job& s = Of(job);
   s.ledger["issued"]->Set(static_cast<double>(ledger.issued));
   for (int c = 0; c < kLedgerColumns; ++c) {
@@ -306,6 +311,7 @@ void CoordinatorMetrics::Totals(const JobId& job, JobState now, PolicyVersion ve
     if (auto it = s.queues.find(name); it != s.queues.end()) it->second->Set(static_cast<double>(depth));
   }
   s.version->Set(static_cast<double>(version));
+  s.held->Set(static_cast<double>(held_bytes));
 }
 
 }  // namespace sluice

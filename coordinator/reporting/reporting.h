@@ -40,7 +40,7 @@ class CoordinatorMetrics {
   // Of each group of a step, versions.
   void Staleness(const std::vector<int64_t>& groups);
   void Totals(const JobId& job, JobState now, PolicyVersion version, const Ledger& ledger,
-              const std::map<std::string, int64_t>& queues);
+              const std::map<std::string, int64_t>& queues, int64_t held_bytes);
   void Events(int64_t waiting);  // for the coordinator's thread
   void LeaseExpired();
   void RollingBack();

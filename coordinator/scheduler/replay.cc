@@ -19,7 +19,7 @@ void FollowRecord(JobPlan& plan, std::shared_ptr<const ReplaySchedule> record) {
   plan.replay = std::move(record);
 }
 
-// Leaves out what was lost, and takes over a group that was not sampled in one go. Whether something is left
+// Leaves out what was lost, and asks for a group that was not sampled in one go. Whether something is left
 // to sample.
 bool SchedulerStep::BeginReplayed(const GroupKey& key) {
   const RecordedGroup& recorded = s_.plan.replay->Of(key.draw);
@@ -32,7 +32,7 @@ bool SchedulerStep::BeginReplayed(const GroupKey& key) {
     if (const auto lost = recorded.lost.find(i); lost != recorded.lost.end()) {
       Lose({key, i}, lost->second.column, lost->second.reason);
     } else if (recorded.taken) {
-      slot.status = SampleStatus::kGenerated;
+      slot.status = SampleStatus::kGenerating;
       take.indices.push_back(i);
     } else {
       pending = true;
@@ -41,6 +41,17 @@ bool SchedulerStep::BeginReplayed(const GroupKey& key) {
   if (!take.indices.empty()) Do(std::move(take));
   if (!pending) SampleChanged(key);
   return pending;
+}
+
+void SchedulerStep::On(const RecordedTaken& e) {
+  const GroupKey key{false, e.draw};
+  const auto group = s_.groups.find(key);
+  if (group == s_.groups.end() || !s_.plan.replay || !s_.plan.replay->Of(e.draw).taken) return;
+  for (uint32_t index : e.indices) {
+    SampleSlot& slot = group->second.samples[index];
+    if (slot.status == SampleStatus::kGenerating) slot.status = SampleStatus::kGenerated;
+  }
+  SampleChanged(key);
 }
 
 void SchedulerStep::CloseReplayedBatch() {

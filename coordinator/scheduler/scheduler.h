@@ -354,6 +354,11 @@ struct GenerateEnded {
   uint64_t attempt = 0;
   absl::Status status;
 };
+// The recorded completions of these samples are there (TakeRecorded).
+struct RecordedTaken {
+  Draw draw = 0;
+  std::vector<uint32_t> indices;
+};
 // kUnavailable: what the checker asks is away. Not the sample's fault.
 enum class Judgement { kReward, kUndecided, kInfrastructure, kUnavailable };
 struct Judged {
@@ -394,8 +399,8 @@ struct StandDownEvent {};
 struct Event {
   absl::Time now;
   std::variant<TickEvent, RolloutUp, RewardUp, LearnerUp, WorkerDown, PolicyLoaded, SampleArrived,
-               GenerateEnded, ScoreEnded, LearnerDone, EvaluationScored, CanaryScored, PauseEvent,
-               ResumeEvent, CancelEvent, StandDownEvent>
+               GenerateEnded, RecordedTaken, ScoreEnded, LearnerDone, EvaluationScored, CanaryScored,
+               PauseEvent, ResumeEvent, CancelEvent, StandDownEvent>
       body;
 };
 
@@ -458,11 +463,6 @@ struct SaveState {};  // paused, end, error
 struct Note {
   std::string text;
 };
-// Of a replay: these samples have their recorded completions from now on.
-struct TakeRecorded {
-  Draw draw = 0;
-  std::vector<uint32_t> indices;
-};
 struct AttemptOver {
   uint64_t attempt = 0;
   AttemptOutcome outcome = AttemptOutcome::kDone;
@@ -472,6 +472,11 @@ struct Tally {
   Straggling what = Straggling::kHedgeStarted;
 };
 // --- and the effects ---
+// Of a replay: these samples are to have their recorded completions; RecordedTaken says that they do.
+struct TakeRecorded {
+  Draw draw = 0;
+  std::vector<uint32_t> indices;
+};
 struct StartGenerate {
   uint64_t attempt = 0;
   std::string worker;
@@ -505,11 +510,10 @@ struct StartLearner {
   PolicyVersion parent = kNoPolicyVersion;  // of kRollBack
 };
 
-using Action =
-    std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
-                 RecordRollBack, CommitRollBack, RollBackDraws, PromoteVersion, RecordWarmStep,
-                 FinishEvaluation, FinishCanary, RecordCanary, SaveState, Note, TakeRecorded, AttemptOver,
-                 Tally, StartGenerate, CancelGenerate, StartScore, StartLoad, StartLearner>;
+using Action = std::variant<IssueGroup, GroupComplete, SettleSample, DropGroup, RecordBatch, CommitVersion,
+                            RecordRollBack, CommitRollBack, RollBackDraws, PromoteVersion, RecordWarmStep,
+                            FinishEvaluation, FinishCanary, RecordCanary, SaveState, Note, AttemptOver, Tally,
+                            TakeRecorded, StartGenerate, CancelGenerate, StartScore, StartLoad, StartLearner>;
 
 // Takes in one event.
 std::vector<Action> TakeIn(SchedulerState& state, const Event& event);

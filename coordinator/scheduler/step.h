@@ -27,6 +27,7 @@ class SchedulerStep {
   void On(const PolicyLoaded& e);
   void On(const SampleArrived& e);
   void On(const GenerateEnded& e);
+  void On(const RecordedTaken& e);
   void On(const ScoreEnded& e);
   void On(const LearnerDone& e);
   void On(const EvaluationScored& e);

@@ -121,7 +121,7 @@ class SimulatedWorld {
     uint64_t arithmetic = 0;
   };
   struct Call {
-    std::variant<StartGenerate, StartScore, StartLoad, StartLearner> start;
+    std::variant<TakeRecorded, StartGenerate, StartScore, StartLoad, StartLearner> start;
     int incarnation = 0;           // of the worker when the call was made
     bool begun = false;            // the worker has it
     std::set<uint32_t> left = {};  // of StartGenerate
@@ -254,6 +254,7 @@ class SimulatedWorld {
   // --- Effects ---
   template <typename Other>
   void Start(const Other&) {}
+  void Start(const TakeRecorded& a) { calls_.push_back({a}); }
   void Start(const RecordBatch& a) { CheckBatch(a.version, a.draws); }
   void Start(const StartGenerate& a) {
     ExpectTold(a.worker);
@@ -392,7 +393,9 @@ class SimulatedWorld {
     Call call = calls_[place];
     calls_.erase(calls_.begin() + static_cast<int64_t>(place));
     const bool lost = Below(100) < static_cast<uint64_t>(faults.lose);
-    if (lost && !std::holds_alternative<StartLearner>(call.start)) return;
+    const bool sure = std::holds_alternative<StartLearner>(call.start) ||
+                      std::holds_alternative<TakeRecorded>(call.start);  // a read of the disk
+    if (lost && !sure) return;
     const bool failed = Below(100) < static_cast<uint64_t>(faults.fail);
     repeat_ = Below(100) < static_cast<uint64_t>(faults.repeat);
     std::visit([&](const auto& start) { Answer(call, start, failed); }, call.start);
@@ -412,6 +415,9 @@ class SimulatedWorld {
       default:
         return absl::InternalError("broken");
     }
+  }
+  void Answer(const Call&, const TakeRecorded& start, bool) {
+    Reply(RecordedTaken{start.draw, start.indices});
   }
   void Answer(Call call, const StartGenerate start, bool failed) {
     const Rollout& worker = rollouts_.at(start.worker);

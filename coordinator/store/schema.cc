@@ -140,9 +140,12 @@ CREATE INDEX deleted_jobs_left ON deleted_jobs (job) WHERE NOT gone;
 CREATE INDEX jobs_under_way ON jobs (job) WHERE ended IS NULL;
 )sql";
 
+// deleted_jobs.learner: that still has files of it; empty: none has, or it was deleted under version 5.
 // Jobs that have ended are listed in the order of their submission, and not read for a start.
 constexpr char kSixth[] = R"sql(
 CREATE INDEX jobs_ended ON jobs (created, job) WHERE ended IS NOT NULL;
+ALTER TABLE deleted_jobs ADD COLUMN learner TEXT NOT NULL DEFAULT '';
+CREATE INDEX deleted_jobs_kept ON deleted_jobs (learner, job) WHERE learner <> '';
 )sql";
 
 constexpr SchemaStep kSteps[] = {{1, kFirst},  {2, kSecond}, {3, kThird},

@@ -334,6 +334,15 @@ absl::StatusOr<bool> Store::WasDeleted(const JobId& job) {
   return deleted;
 }
 
+absl::StatusOr<std::vector<JobId>> Store::ListKeptByLearner(const std::string& learner, int64_t limit) {
+  absl::MutexLock lock(&read_mu_);
+  std::vector<JobId> jobs;
+  SLUICE_RETURN_IF_ERROR(
+      reader_->Query("SELECT job FROM deleted_jobs WHERE learner = ? AND learner <> '' ORDER BY job LIMIT ?",
+                     {learner, limit}, [&](const SqlRow& row) { jobs.push_back(row.Text(0)); }));
+  return jobs;
+}
+
 absl::StatusOr<JobId> Store::FindRequest(const std::string& request_id) {
   absl::MutexLock lock(&read_mu_);
   JobId job;

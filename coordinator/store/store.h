@@ -58,6 +58,8 @@ class Store {
 
   // Whether there was such a job, and it was deleted.
   absl::StatusOr<bool> WasDeleted(const JobId& job);
+  // Deleted jobs of which this learner has files, at most `limit`.
+  absl::StatusOr<std::vector<JobId>> ListKeptByLearner(const std::string& learner, int64_t limit);
   // The job that a request made before; empty: none.
   absl::StatusOr<JobId> FindRequest(const std::string& request_id);
   // Those that have not ended, oldest first, views filled in. What it costs does not grow with those that

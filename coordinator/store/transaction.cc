@@ -95,10 +95,18 @@ absl::Status StoreTransaction::NeedJob(const JobId& job) {
 }
 
 absl::Status StoreTransaction::DeleteJob(const JobId& job, absl::Time now) {
+  std::string learner;
+  SLUICE_RETURN_IF_ERROR(db_.Query("SELECT learner FROM jobs WHERE job = ?", {job},
+                                   [&](const SqlRow& row) { learner = row.Text(0); }));
   SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM jobs WHERE job = ? AND ended IS NOT NULL", {job}));
   if (db_.changes() == 0) return absl::FailedPreconditionError(absl::StrCat("job ", job, " has not ended"));
   SLUICE_RETURN_IF_ERROR(db_.Run("DELETE FROM request_ids WHERE job = ?", {job}));
-  return db_.Run("INSERT INTO deleted_jobs (job, time) VALUES (?, ?)", {job, absl::ToUnixMicros(now)});
+  return db_.Run("INSERT INTO deleted_jobs (job, time, learner) VALUES (?, ?, ?)",
+                 {job, absl::ToUnixMicros(now), learner});
+}
+
+absl::Status StoreTransaction::LearnerForgot(const JobId& job) {
+  return db_.Run("UPDATE deleted_jobs SET learner = '' WHERE job = ?", {job});
 }
 
 absl::Status StoreTransaction::UpdateJob(const JobRow& row) {

@@ -28,6 +28,8 @@ class StoreTransaction {
   // The job is not there any more; what is left of it goes by Tidy. FAILED_PRECONDITION when it has not
   // ended.
   absl::Status DeleteJob(const JobId& job, absl::Time now);
+  // The files that a learner kept of a deleted job are gone.
+  absl::Status LearnerForgot(const JobId& job);
   // FAILED_PRECONDITION when the draw was issued before (ONCE).
   absl::Status IssueGroup(const JobId& job, Draw draw, PolicyVersion train_by, int64_t samples);
   // FAILED_PRECONDITION when the draw is not known. Progress of its samples is forgotten.

@@ -94,6 +94,9 @@ class Trainer {
 
   // Writes the last version (or `version`) as a Hugging Face directory; `path` must not exist or be empty.
   virtual absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) = 0;
+
+  // Removes all that is kept of the job; the open one is closed first. OK where nothing is kept of it.
+  virtual absl::Status Forget(const JobId& job) = 0;
 };
 
 }  // namespace sluice

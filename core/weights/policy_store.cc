@@ -240,6 +240,16 @@ absl::Status PolicyStore::Prune(const JobId& job, const std::set<PolicyVersion>&
   return SyncDirectory(folder);
 }
 
+absl::Status PolicyStore::Remove(const JobId& job) {
+  SLUICE_RETURN_IF_ERROR(CheckName(job, "job"));
+  absl::MutexLock lock(&writer_mu_);
+  if (!FileExists(JobFolder(job))) return absl::OkStatus();
+  SLUICE_RETURN_IF_ERROR(RemoveTree(JobFolder(job)));
+  absl::MutexLock index_lock(&mu_);
+  indexes_.remove_if([&](const auto& entry) { return entry.first.first == job; });
+  return SyncDirectory(root_);
+}
+
 absl::Status PolicyStore::CheckDeadline(absl::Time deadline, absl::string_view what) const {
   if (clock_.Now() <= deadline) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat("reading ", what));

@@ -64,6 +64,10 @@ class PolicyStore final : public WeightChannel {
   // NOT_FOUND.
   absl::Status Prune(const JobId& job, const std::set<PolicyVersion>& keep);
 
+  // Removes all versions and files of the job. Reads under way may fail with NOT_FOUND. OK when there is
+  // nothing.
+  absl::Status Remove(const JobId& job);
+
   absl::StatusOr<std::string> ReadManifest(const JobId& job, PolicyVersion version,
                                            absl::Time deadline) override;
   absl::Status ReadTensor(const JobId& job, PolicyVersion version, const std::string& tensor,

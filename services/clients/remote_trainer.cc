@@ -172,4 +172,11 @@ absl::Status RemoteTrainer::Export(const JobId& job, PolicyVersion version, cons
   return call.Result(stub_->ExportPolicy(call.context(), request, &response));
 }
 
+absl::Status RemoteTrainer::Forget(const JobId& job) {
+  auto request = RequestFor<v1::ForgetJobRequest>(job);
+  v1::ForgetJobResponse response;
+  ClientCall call(peer_, TrainDeadline(), &options_.cancel);
+  return call.Result(stub_->ForgetJob(call.context(), request, &response));
+}
+
 }  // namespace sluice

@@ -44,6 +44,7 @@ class RemoteTrainer final : public Trainer {
   absl::StatusOr<CheckpointInfo> Checkpoint(const JobId& job) override;
   absl::StatusOr<std::vector<CheckpointInfo>> ListCheckpoints(const JobId& job) override;
   absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) override;
+  absl::Status Forget(const JobId& job) override;
 
  private:
   absl::Time TrainDeadline() const;

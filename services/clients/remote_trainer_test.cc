@@ -126,9 +126,13 @@ class OrderTrainer final : public Trainer {
     exported = absl::StrCat(version, " ", path);
     return absl::OkStatus();
   }
+  absl::Status Forget(const JobId& job) override {
+    forgotten = job;
+    return absl::OkStatus();
+  }
 
   JobSpec opened;
-  std::string exported;
+  std::string exported, forgotten;
   absl::Notification started;
   absl::Notification* blocked = nullptr;  // PublishFirst waits for it
   std::atomic<bool> overlapped = false;
@@ -189,6 +193,9 @@ TEST_F(RemoteTrainerTest, GoesThroughTheLifeOfAJob) {
   EXPECT_EQ(remote_.ListCheckpoints("job")->size(), 2u);
   EXPECT_TRUE(remote_.Export("job", kNoPolicyVersion, "/out").ok());
   EXPECT_EQ(trainer_.exported, "-1 /out");
+  EXPECT_TRUE(remote_.Forget("job").ok());
+  EXPECT_EQ(trainer_.forgotten, "job");
+  EXPECT_EQ(remote_.Forget("").code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(RemoteTrainerTest, NamesAMissingDraw) {
@@ -418,12 +425,17 @@ TEST(SilentPeerTest, EveryCallOfTheLearnerEndsAtItsDeadline) {
   RemoteTrainer trainer(*Connect(peer.address(), ChannelUse::kLongSilentCalls), options);
   JobSpec spec = SomeSpec();
   spec.timeout.train_seconds = 0.05;
-  const absl::Status ends[] = {
-      trainer.Open("j", spec).status(),      trainer.Supervise("j", 0, {{{{1, 2}, 1}}}).status(),
-      trainer.PublishFirst("j").status(),    trainer.AddGroup("j", 1, SomeGroup(1)),
-      trainer.Step("j", 1, {1}).status(),    trainer.Checkpoint("j").status(),
-      trainer.RollBack("j", 0, 1).status(),  trainer.Promote("j", 1).status(),
-      trainer.ListCheckpoints("j").status(), trainer.Export("j", 1, "/out")};
+  const absl::Status ends[] = {trainer.Open("j", spec).status(),
+                               trainer.Supervise("j", 0, {{{{1, 2}, 1}}}).status(),
+                               trainer.PublishFirst("j").status(),
+                               trainer.AddGroup("j", 1, SomeGroup(1)),
+                               trainer.Step("j", 1, {1}).status(),
+                               trainer.Checkpoint("j").status(),
+                               trainer.RollBack("j", 0, 1).status(),
+                               trainer.Promote("j", 1).status(),
+                               trainer.ListCheckpoints("j").status(),
+                               trainer.Export("j", 1, "/out"),
+                               trainer.Forget("j")};
   for (const absl::Status& end : ends) {
     EXPECT_EQ(end.code(), absl::StatusCode::kDeadlineExceeded) << end;
     EXPECT_THAT(std::string(end.message()), HasSubstr(peer.address()));

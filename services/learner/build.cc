@@ -107,6 +107,9 @@ class LateTrainer final : public Trainer {
   absl::Status Export(const JobId& job, PolicyVersion version, const std::string& path) override {
     return Call([&](Trainer& t) { return t.Export(job, version, path); });
   }
+  absl::Status Forget(const JobId& job) override {
+    return Call([&](Trainer& t) { return t.Forget(job); });
+  }
 
  private:
   template <typename Body>

@@ -260,4 +260,11 @@ absl::Status LearnerRank::Export(const JobId& job, PolicyVersion version, const 
   return local->Export(job, version, path);
 }
 
+absl::Status LearnerRank::Forget(const JobId& job) {
+  SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
+  SLUICE_RETURN_IF_ERROR(local->Forget(job));
+  NoteSaved(job, true);
+  return absl::OkStatus();
+}
+
 }  // namespace sluice

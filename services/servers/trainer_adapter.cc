@@ -244,4 +244,15 @@ grpc::ServerUnaryReactor* TrainerAdapter::ExportPolicy(grpc::CallbackServerConte
   });
 }
 
+grpc::ServerUnaryReactor* TrainerAdapter::ForgetJob(grpc::CallbackServerContext* context,
+                                                    const v1::ForgetJobRequest* request,
+                                                    v1::ForgetJobResponse* /*response*/) {
+  return RunUnary(executor_, context, [this, request](const CallContext& call) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(CheckJob(request->job()));
+    const Turn turn(*this, call, request->coordinator_epoch());
+    SLUICE_RETURN_IF_ERROR(turn.status());
+    return trainer_.Forget(request->job());
+  });
+}
+
 }  // namespace sluice

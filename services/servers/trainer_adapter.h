@@ -41,6 +41,9 @@ class TrainerAdapter final : public v1::LearnerService::CallbackService {
   grpc::ServerUnaryReactor* ExportPolicy(grpc::CallbackServerContext* context,
                                          const v1::ExportPolicyRequest* request,
                                          v1::ExportPolicyResponse* response) override;
+  grpc::ServerUnaryReactor* ForgetJob(grpc::CallbackServerContext* context,
+                                      const v1::ForgetJobRequest* request,
+                                      v1::ForgetJobResponse* response) override;
 
  private:
   class Turn;  // the right to call the trainer, or to be the group on its way

@@ -3,12 +3,14 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "coordinator/testing_coordinator.h"
 #include "core/rl/trajectory_parts.h"
@@ -390,15 +392,8 @@ TEST_F(LongWorkTest, MuchProgressGoesOverTheStreamInPartsAndIsGoneOnFrom) {
   }
   rollouts_[0]->worker.Block();
   DialIn(0);
-  const absl::Time limit = Soon();
-  const auto request = [&]() -> RolloutRequest {
-    for (const RolloutRequest& each : rollouts_[0]->worker.requests()) {
-      if (!each.begun.empty()) return each;
-    }
-    return {};
-  };
-  while (request().begun.empty() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(5));
-  const RolloutRequest third = request();
+  const RolloutRequest third = rollouts_[0]->worker.AwaitRequest(
+      [](const RolloutRequest& request) { return !request.begun.empty(); }, Soon());
   ASSERT_EQ(third.begun.size(), 64u);
   for (const Trajectory& each : third.begun) {
     const Trajectory& want = begun.at(each.key.index);
@@ -421,12 +416,16 @@ class EndlessWorker final : public RolloutWorker {
     huge.key = {request.draw, request.indices[0]};
     huge.text.assign(size_t{61} << 20, 'x');
     on_trajectory(std::move(huge));
-    const absl::Time limit = Soon();
-    while (!cancel.cancelled() && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
-    if (cancel.cancelled()) ++stopped;
+    absl::Notification cancelled;
+    const std::stop_callback wake(cancel.stop_token(), [&] { cancelled.Notify(); });
+    cancelled.WaitForNotificationWithDeadline(Soon());
+    if (cancel.cancelled() && !told_.exchange(true)) stopped.Notify();
     return absl::CancelledError("stopped");
   }
-  std::atomic<int> stopped{0};
+  absl::Notification stopped;
+
+ private:
+  std::atomic<bool> told_{false};
 };
 
 TEST_F(WorkStreamTest, AReportThatIsTooLargeEndsItsOrderAndTheSampling) {
@@ -439,9 +438,8 @@ TEST_F(WorkStreamTest, AReportThatIsTooLargeEndsItsOrderAndTheSampling) {
   WorkAdapter adapter(
       worker, [this] { return *MakeChannel(Address()); }, who, 1);
   Submit();
-  const absl::Time limit = Soon();
-  while (worker.stopped == 0 && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(2));
-  EXPECT_GT(worker.stopped, 0) << "what cannot be sent is not sampled on";
+  EXPECT_TRUE(worker.stopped.WaitForNotificationWithDeadline(Soon()))
+      << "what cannot be sent is not sampled on";
 }
 
 TEST_F(WorkStreamTest, ResultsOfAnOlderRegistrationAreFenced) {

@@ -65,6 +65,17 @@ class FakeRolloutWorker final : public RolloutWorker {
     absl::MutexLock lock(&mu_);
     return requests_;
   }
+  // The first for which `wanted` holds, as soon as there is one; after `deadline` (real time) an empty one.
+  RolloutRequest AwaitRequest(const std::function<bool(const RolloutRequest&)>& wanted,
+                              absl::Time deadline) const {
+    absl::MutexLock lock(&mu_);
+    const auto came = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return std::any_of(requests_.begin(), requests_.end(), wanted);
+    };
+    mu_.AwaitWithDeadline(absl::Condition(&came), deadline);
+    const auto found = std::find_if(requests_.begin(), requests_.end(), wanted);
+    return found == requests_.end() ? RolloutRequest() : *found;
+  }
   std::vector<PolicyRef> loads() const {  // policies that were loaded
     absl::MutexLock lock(&mu_);
     return loads_;

@@ -3,6 +3,7 @@
 // process that was killed does. Failures are scripted. Thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <set>
@@ -252,6 +253,28 @@ class FakeTrainer final : public Trainer {
     exports_.push_back(absl::StrCat(job, " ", version, " ", path));
     return absl::OkStatus();
   }
+  absl::Status Forget(const JobId& job) override {
+    absl::MutexLock lock(&mu_);
+    if (!forget_failures_.empty()) {
+      absl::Status failure = forget_failures_.front();
+      forget_failures_.pop_front();
+      return failure;
+    }
+    forgotten_.push_back(job);
+    return absl::OkStatus();
+  }
+  void FailForget(absl::Status status) {
+    absl::MutexLock lock(&mu_);
+    forget_failures_.push_back(std::move(status));
+  }
+  // Returns when it was told to forget this job, or `timeout` passed: false.
+  bool AwaitForgotten(const JobId& job, absl::Duration timeout) const {
+    absl::MutexLock lock(&mu_);
+    const auto told = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      return std::count(forgotten_.begin(), forgotten_.end(), job) > 0;
+    };
+    return mu_.AwaitWithTimeout(absl::Condition(&told), timeout);
+  }
 
  private:
   // These manifests do not name their job.
@@ -355,7 +378,8 @@ class FakeTrainer final : public Trainer {
   std::map<JobId, Kept> kept_ ABSL_GUARDED_BY(mu_);
   std::map<std::pair<PolicyVersion, Draw>, Group> groups_ ABSL_GUARDED_BY(mu_);
   std::deque<Failure> step_failures_ ABSL_GUARDED_BY(mu_), rollback_failures_ ABSL_GUARDED_BY(mu_);
-  std::deque<absl::Status> open_failures_ ABSL_GUARDED_BY(mu_);
+  std::deque<absl::Status> open_failures_ ABSL_GUARDED_BY(mu_), forget_failures_ ABSL_GUARDED_BY(mu_);
+  std::vector<JobId> forgotten_ ABSL_GUARDED_BY(mu_);
   std::vector<TrainedStep> steps_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> exports_ ABSL_GUARDED_BY(mu_);
   std::string salt_ ABSL_GUARDED_BY(mu_);

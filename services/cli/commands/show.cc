@@ -149,8 +149,8 @@ void AddShowCommands(CommandLine& line) {
                         AddJobOptions, Show);
   line.Add<DeleteOptions>(
       "delete",
-      "Forgets jobs that have ended: their account, samples and events. What the learner keeps of them "
-      "(checkpoints, versions) stays.",
+      "Forgets jobs that have ended: their account, samples and events, and what their learner keeps of "
+      "them (checkpoints, versions).",
       [](CLI::App& command, DeleteOptions& o) {
         command.add_option("JOB", o.jobs, "The jobs' names")->required();
         AddConnectionOptions(command, o.connection);
