@@ -42,7 +42,9 @@ struct Options {
 class ByteEncoder final : public PromptEncoder {
  public:
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override {
-    return std::vector<int32_t>(text.begin(), text.end());
+    std::vector<int32_t> tokens;
+    for (char c : text) tokens.push_back(static_cast<unsigned char>(c) % 97);  // the fake knows a hundred
+    return tokens;
   }
   absl::StatusOr<std::string> RenderChat(const std::vector<PromptMessage>&) const override {
     return absl::UnimplementedError("no chats here");
@@ -202,7 +204,13 @@ class Measured {
     options.registry = registry_.get();
     options.keep_samples_bytes = int64_t{1} << 40;
     options.encoder = [](const JobSpec&) { return std::make_unique<ByteEncoder>(); };
-    options.ports.rollout = [](const std::string&) { return std::make_unique<FakeRolloutWorker>(); };
+    options.ports.rollout = [](const std::string&) {
+      FakeRolloutWorker::Options fake;
+      fake.text = [](const RolloutRequest&, uint32_t index, PolicyVersion) {
+        return index % 2 == 0 ? "right" : "wrong";
+      };
+      return std::make_unique<FakeRolloutWorker>(std::move(fake));
+    };
     options.ports.reward = [](const std::string&) { return std::make_unique<TrivialScorer>(); };
     options.ports.learner = [](const std::string&, uint64_t) {
       return std::make_unique<TrivialTrainer>([] {});

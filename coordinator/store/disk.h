@@ -23,8 +23,8 @@ struct DiskSpace {
 };
 absl::StatusOr<DiskSpace> DiskSpaceOf(const std::string& path);
 
-// Asked before each "segment.read", "segment.write", "segment.sync" and "database.commit"; the errno to fail with instead, or
-// 0. For tests: of a disk that fails, or that takes its time.
+// Asked before each "segment.read", "segment.write", "segment.sync" and "database.commit"; the errno to fail
+// with instead, or 0. For tests: of a disk that fails, or that takes its time.
 using DiskFault = std::function<int(absl::string_view operation)>;
 
 }  // namespace sluice
