@@ -41,6 +41,15 @@ TEST(Executor, RefusesWhatItsQueueCannotHold) {
   EXPECT_EQ(ran, 1);
 }
 
+TEST(Executor, RefusesWhatWouldHoldTooManyBytes) {
+  Executor executor({.max_threads = 1, .max_queued = 100, .max_bytes = 10});
+  absl::Notification go;
+  EXPECT_TRUE(executor.Schedule([&] { go.WaitForNotification(); }, 20).ok()) << "one alone has its way";
+  EXPECT_EQ(executor.Schedule([] {}, 1).code(), absl::StatusCode::kResourceExhausted);
+  go.Notify();
+  executor.Stop();
+}
+
 TEST(Executor, RunsWhatIsQueuedBeforeItStopsAndNothingAfter) {
   Executor executor({.max_threads = 2, .max_queued = 1000});
   std::atomic<int> ran = 0;

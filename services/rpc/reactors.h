@@ -74,13 +74,16 @@ class ReadReactor;
 
 }  // namespace internal
 
-// Body: absl::Status(const CallContext&) or absl::Status().
+// Body: absl::Status(const CallContext&) or absl::Status(). `bytes`: of a request that may be large.
 template <typename Body>
-grpc::ServerUnaryReactor* RunUnary(Executor& executor, grpc::CallbackServerContext* context, Body body) {
+grpc::ServerUnaryReactor* RunUnary(Executor& executor, grpc::CallbackServerContext* context, Body body,
+                                   size_t bytes = 0) {
   auto* reactor = new internal::UnaryReactor(MakeCallContext(*context));  // deletes itself in OnDone
-  const absl::Status scheduled = executor.Schedule([reactor, context, body = std::move(body)]() mutable {
-    reactor->Complete(internal::InvokeBody(body, reactor->call()), *context);
-  });
+  const absl::Status scheduled = executor.Schedule(
+      [reactor, context, body = std::move(body)]() mutable {
+        reactor->Complete(internal::InvokeBody(body, reactor->call()), *context);
+      },
+      static_cast<int64_t>(bytes));
   if (!scheduled.ok()) reactor->Complete(scheduled, *context);
   return reactor;
 }
@@ -221,12 +224,15 @@ bool MessageReader<Request>::Read(Request& message) {
 // Body: absl::Status(const CallContext&, MessageWriter<Response>&) or without the context.
 template <typename Response, typename Body>
 grpc::ServerWriteReactor<Response>* RunServerStream(Executor& executor, grpc::CallbackServerContext* context,
-                                                    Body body, absl::Duration patience = kStreamPatience) {
+                                                    Body body, absl::Duration patience = kStreamPatience,
+                                                    size_t bytes = 0) {
   auto* reactor = new internal::WriteReactor<Response>(context, patience);  // deletes itself in OnDone
-  const absl::Status scheduled = executor.Schedule([reactor, body = std::move(body)]() mutable {
-    MessageWriter<Response> writer(reactor);
-    reactor->Complete(internal::InvokeBody(body, reactor->call(), writer));
-  });
+  const absl::Status scheduled = executor.Schedule(
+      [reactor, body = std::move(body)]() mutable {
+        MessageWriter<Response> writer(reactor);
+        reactor->Complete(internal::InvokeBody(body, reactor->call(), writer));
+      },
+      static_cast<int64_t>(bytes));
   if (!scheduled.ok()) reactor->Complete(scheduled);
   return reactor;
 }

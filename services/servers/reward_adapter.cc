@@ -41,23 +41,26 @@ Batch ReadItems(const v1::ScoreRequest& request) {
 
 grpc::ServerUnaryReactor* RewardAdapter::Score(grpc::CallbackServerContext* context,
                                                const v1::ScoreRequest* request, v1::ScoreResponse* response) {
-  return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
-    FieldCheck check;
-    check.AtMost(request->items_size(), kMaxItems, "items", "members");
-    SLUICE_RETURN_IF_ERROR(check.status());
-    SLUICE_ASSIGN_OR_RETURN(const RewardSpec spec, FromProto(request->spec()));
-    Batch batch = ReadItems(*request);
-    SLUICE_ASSIGN_OR_RETURN(std::vector<Verdict> judged,
-                            scorer_.Score(spec, batch.items, call.deadline, call.cancel));
-    // A scorer that says too little is passed on as it is: the client notices.
-    if (judged.size() != batch.items.size()) {
-      batch.verdicts = std::move(judged);
-    } else {
-      for (size_t i = 0; i < judged.size(); ++i) batch.verdicts[batch.places[i]] = std::move(judged[i]);
-    }
-    for (const Verdict& verdict : batch.verdicts) *response->add_verdicts() = ToProto(verdict);
-    return absl::OkStatus();
-  });
+  return RunUnary(
+      executor_, context,
+      [this, request, response](const CallContext& call) -> absl::Status {
+        FieldCheck check;
+        check.AtMost(request->items_size(), kMaxItems, "items", "members");
+        SLUICE_RETURN_IF_ERROR(check.status());
+        SLUICE_ASSIGN_OR_RETURN(const RewardSpec spec, FromProto(request->spec()));
+        Batch batch = ReadItems(*request);
+        SLUICE_ASSIGN_OR_RETURN(std::vector<Verdict> judged,
+                                scorer_.Score(spec, batch.items, call.deadline, call.cancel));
+        // A scorer that says too little is passed on as it is: the client notices.
+        if (judged.size() != batch.items.size()) {
+          batch.verdicts = std::move(judged);
+        } else {
+          for (size_t i = 0; i < judged.size(); ++i) batch.verdicts[batch.places[i]] = std::move(judged[i]);
+        }
+        for (const Verdict& verdict : batch.verdicts) *response->add_verdicts() = ToProto(verdict);
+        return absl::OkStatus();
+      },
+      request->ByteSizeLong());
 }
 
 grpc::ServerUnaryReactor* RewardAdapter::GetInfo(grpc::CallbackServerContext* context,

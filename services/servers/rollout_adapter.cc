@@ -45,28 +45,33 @@ grpc::ServerWriteReactor<v1::GenerateResponse>* RolloutAdapter::Generate(grpc::C
           if (!writer.Write(std::move(response)).ok()) stop.Cancel();
         });
         return too_large.ok() ? status : too_large;
-      });
+      },
+      kStreamPatience, request->ByteSizeLong());
 }
 
 grpc::ServerUnaryReactor* RolloutAdapter::ScoreTokens(grpc::CallbackServerContext* context,
                                                       const v1::ScoreTokensRequest* request,
                                                       v1::ScoreTokensResponse* response) {
-  return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
-    if (!score_tokens_) return absl::UnimplementedError("this worker does not score tokens");
-    FieldCheck check;
-    check.Name(request->job(), "job");
-    check.Require(!request->tokens().empty(), "tokens", "at least one is needed");
-    check.TokenIds(request->tokens(), kMaxTokens, "tokens");
-    SLUICE_RETURN_IF_ERROR(check.status());
-    SLUICE_ASSIGN_OR_RETURN(const ScoredTokens scored,
-                            score_tokens_(request->job(),
-                                          absl::MakeConstSpan(request->tokens().data(),
-                                                              static_cast<size_t>(request->tokens_size())),
-                                          call.deadline, call.cancel));
-    response->mutable_logprobs()->Add(scored.logprobs.begin(), scored.logprobs.end());
-    response->set_policy_version(scored.version);
-    return absl::OkStatus();
-  });
+  return RunUnary(
+      executor_, context,
+      [this, request, response](const CallContext& call) -> absl::Status {
+        if (!score_tokens_) return absl::UnimplementedError("this worker does not score tokens");
+        FieldCheck check;
+        check.Name(request->job(), "job");
+        check.Require(!request->tokens().empty(), "tokens", "at least one is needed");
+        check.TokenIds(request->tokens(), kMaxTokens, "tokens");
+        SLUICE_RETURN_IF_ERROR(check.status());
+        SLUICE_ASSIGN_OR_RETURN(
+            const ScoredTokens scored,
+            score_tokens_(
+                request->job(),
+                absl::MakeConstSpan(request->tokens().data(), static_cast<size_t>(request->tokens_size())),
+                call.deadline, call.cancel));
+        response->mutable_logprobs()->Add(scored.logprobs.begin(), scored.logprobs.end());
+        response->set_policy_version(scored.version);
+        return absl::OkStatus();
+      },
+      request->ByteSizeLong());
 }
 
 grpc::ServerUnaryReactor* RolloutAdapter::ControlRollout(grpc::CallbackServerContext* context,

@@ -89,26 +89,29 @@ grpc::ServerUnaryReactor* TrainerAdapter::OpenJob(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* TrainerAdapter::Supervise(grpc::CallbackServerContext* context,
                                                     const v1::SuperviseRequest* request,
                                                     v1::SuperviseResponse* response) {
-  return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
-    SLUICE_RETURN_IF_ERROR(CheckJob(request->job()));
-    FieldCheck check;
-    check.NotNegative(request->step(), "step");
-    check.Require(!request->examples().empty(), "examples", "at least one is needed");
-    check.AtMost(request->examples_size(), kMaxBatchRows, "examples", "members");
-    SLUICE_RETURN_IF_ERROR(check.status());
-    std::vector<SupervisedExample> examples;
-    for (int i = 0; i < request->examples_size(); ++i) {
-      absl::StatusOr<SupervisedExample> example = FromProto(request->examples(i));
-      if (!example.ok()) return Within(absl::StrCat("examples[", i, "]"), example.status());
-      examples.push_back(*std::move(example));
-    }
-    const Turn turn(*this, call, request->coordinator_epoch());
-    SLUICE_RETURN_IF_ERROR(turn.status());
-    SLUICE_ASSIGN_OR_RETURN(const StepMetrics metrics,
-                            trainer_.Supervise(request->job(), request->step(), examples));
-    *response->mutable_metrics() = ToProto(metrics);
-    return absl::OkStatus();
-  });
+  return RunUnary(
+      executor_, context,
+      [this, request, response](const CallContext& call) -> absl::Status {
+        SLUICE_RETURN_IF_ERROR(CheckJob(request->job()));
+        FieldCheck check;
+        check.NotNegative(request->step(), "step");
+        check.Require(!request->examples().empty(), "examples", "at least one is needed");
+        check.AtMost(request->examples_size(), kMaxBatchRows, "examples", "members");
+        SLUICE_RETURN_IF_ERROR(check.status());
+        std::vector<SupervisedExample> examples;
+        for (int i = 0; i < request->examples_size(); ++i) {
+          absl::StatusOr<SupervisedExample> example = FromProto(request->examples(i));
+          if (!example.ok()) return Within(absl::StrCat("examples[", i, "]"), example.status());
+          examples.push_back(*std::move(example));
+        }
+        const Turn turn(*this, call, request->coordinator_epoch());
+        SLUICE_RETURN_IF_ERROR(turn.status());
+        SLUICE_ASSIGN_OR_RETURN(const StepMetrics metrics,
+                                trainer_.Supervise(request->job(), request->step(), examples));
+        *response->mutable_metrics() = ToProto(metrics);
+        return absl::OkStatus();
+      },
+      request->ByteSizeLong());
 }
 
 grpc::ServerUnaryReactor* TrainerAdapter::PublishFirst(grpc::CallbackServerContext* context,
