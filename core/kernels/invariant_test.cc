@@ -37,7 +37,7 @@ TEST(InvariantTest, LinearRowIsTheSameAloneAndAmongOthersOnAnyThreads) {
   for (const bool bf16 : {false, true}) {
     for (const auto& [in, out] : {std::pair<int64_t, int64_t>{701, 530}, {4200, 40}, {1024, 100}}) {
       const PackedMatrix w = Packed(bf16, out, in);
-      for (const int64_t rows : {2, 5, 6, 7, 15, 17, 33, 64}) {
+      for (const int64_t rows : {2, 5, 6, 7, 13, 14, 15, 17, 20, 23, 26, 33, 64}) {
         const std::vector<float> x = TestValues(rows * in, 2);
         const std::vector<float> alone = RowsAlone(x, in, w);
         for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &two, &three}) {

@@ -27,6 +27,9 @@ struct LinearPiece {
   int64_t y_stride;
   int64_t row, row_end, panel, panel_end;
   void* scratch;  // LinearScratch(): [kLinearScratch] bytes, aligned to 64
+  // Where weights begin that this thread will probably multiply after the piece, to be fetched meanwhile; or
+  // null.
+  const void* next = nullptr;
 };
 // The calling thread's.
 void* LinearScratch();

@@ -124,11 +124,22 @@ Division Divide(const LinearJob& job, int64_t wanted) {
   return d;
 }
 
-void RunPiece(const Division& d, int64_t i) {
+// The first panel of a band.
+int64_t PanelOf(const Division& d, int64_t band) {
+  const int64_t units = (d.panels + d.unit - 1) / d.unit;
+  return std::min(d.panels, units * band / d.bands * d.unit);
+}
+
+// Where the weights of piece i begin.
+const void* WeightsOf(const Division& d, int64_t i) {
+  const PackedMatrix& w = *d.job->w;
+  const int64_t value = w.is_bf16() ? 2 : 4;
+  return static_cast<const char*>(w.data()) + PanelOf(d, i / d.parts) * kPanel * w.panel_inputs() * value;
+}
+
+void RunPiece(const Division& d, int64_t i, const void* next) {
   const LinearJob& job = *d.job;
   const int64_t band = i / d.parts, part = i % d.parts;
-  const int64_t units = (d.panels + d.unit - 1) / d.unit;
-  const auto panel_of = [&](int64_t b) { return std::min(d.panels, units * b / d.bands * d.unit); };
   const LinearPiece piece = {job.x,
                              job.x_stride,
                              job.w->data(),
@@ -140,9 +151,10 @@ void RunPiece(const Division& d, int64_t i) {
                              job.y_stride,
                              job.rows * part / d.parts,
                              job.rows * (part + 1) / d.parts,
-                             panel_of(band),
-                             panel_of(band + 1),
-                             LinearScratch()};
+                             PanelOf(d, band),
+                             PanelOf(d, band + 1),
+                             LinearScratch(),
+                             next};
   const KernelTable& kernels = ActiveKernels();
   if (job.w->is_bf16()) {
     kernels.linear_bf16(piece);
@@ -175,10 +187,20 @@ void LinearBatch(absl::Span<const LinearJob> jobs, ThreadPool* pool) {
     pieces += d.bands * d.parts;
     divisions.push_back(d);
   }
-  const auto run = [&](int64_t i) {
+  const auto division_of = [&](int64_t i) -> const Division& {
     const auto after = std::upper_bound(divisions.begin(), divisions.end(), i,
                                         [](int64_t piece, const Division& d) { return piece < d.first; });
-    RunPiece(*(after - 1), i - (after - 1)->first);
+    return *(after - 1);
+  };
+  const int64_t threads = alone ? 1 : pool->threads();  // which take pieces in turns
+  const auto run = [&](int64_t i) {
+    const Division& d = division_of(i);
+    const void* next = nullptr;
+    if (const int64_t later = i + threads; later < pieces) {
+      const Division& other = division_of(later);
+      next = WeightsOf(other, later - other.first);
+    }
+    RunPiece(d, i - d.first, next);
   };
   if (alone) {
     for (int64_t i = 0; i < pieces; ++i) run(i);

@@ -36,9 +36,11 @@ void LinearOfPairs(const LinearPiece& p) {
   using Input = typename Math::Input;
   OverBlocks(p, kPairRows, Math::kValueBytes, [&](int64_t row, int64_t rows, int64_t k, int64_t count) {
     const Activations<Input> x = Math::Prepare(p, row, rows, k, count);
+    const bool last = k + count == p.in;
+    const void* next = last && row + rows == p.row_end ? p.next : nullptr;
     MultiplyPairs(PairProduct<Math>{x.x, x.stride, static_cast<const uint16_t*>(p.w) + k * kLanes,
                                     p.panel_inputs * kLanes, count, p.out, p.y + row * p.y_stride, p.y_stride,
-                                    k > 0, k + count == p.in ? p.bias : nullptr},
+                                    k > 0, last ? p.bias : nullptr, static_cast<const uint16_t*>(next)},
                   rows, p.panel, p.panel_end);
   });
 }

@@ -49,6 +49,8 @@ struct PairProduct {
   int64_t y_stride;
   bool accumulate;    // starts from y instead of 0
   const float* bias;  // [columns] added last, or null
+  // Weights that come after the last panel of the call, as `w`, to be fetched meanwhile; or null.
+  const uint16_t* next;
 };
 
 // A block's activations as the product reads them. `stride` in values of Input.
@@ -110,11 +112,17 @@ constexpr int kPairRows = 2;
 constexpr int PairPanels(int rows) { return 2; }
 #endif
 
-// R rows by P whole panels. `w` and `y` are of the first panel. Calls nothing: the sums would leave their
-// registers.
-template <int R, int P, class Math>
+// A line into the second cache; nothing happens where there is no memory.
+inline __attribute__((always_inline)) void Fetch(uintptr_t address) {
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+}
+
+// R rows by P whole panels. `w` and `y` are of the first panel. Fetches A panels from `ahead` meanwhile.
+// Calls nothing: the sums would leave their registers.
+template <int R, int P, int A, class Math>
 __attribute__((noinline)) void PairTile(const PairProduct<Math>& a, const typename Math::Input* x,
-                                        const uint16_t* w, float* y, int64_t y_stride) {
+                                        const uint16_t* w, float* y, int64_t y_stride,
+                                        const uint16_t* ahead) {
   Lanes sum[R][P];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
@@ -130,7 +138,10 @@ __attribute__((noinline)) void PairTile(const PairProduct<Math>& a, const typena
   }
   RowCursor<R, typename Math::Input> inputs(x, a.x_stride);
   const int64_t panel_stride = a.panel_stride;
+  const uintptr_t distance = reinterpret_cast<uintptr_t>(ahead) - reinterpret_cast<uintptr_t>(w);
   for (int64_t pair = a.count / 2; pair > 0; --pair) {
+#pragma GCC unroll 8
+    for (int p = 0; p < A; ++p) Fetch(reinterpret_cast<uintptr_t>(w + p * panel_stride) + distance);
     Math::AddPair(sum, inputs, w, panel_stride);
     inputs.Advance(Math::kPairBytes);
     w += 2 * kLanes;
@@ -144,30 +155,31 @@ __attribute__((noinline)) void PairTile(const PairProduct<Math>& a, const typena
 }
 
 // The same where the last panel has columns that y lacks: by way of rows that have them.
-template <int R, int P, class Math>
+template <int R, int P, int A, class Math>
 __attribute__((noinline)) void RaggedPairTile(const PairProduct<Math>& a, const typename Math::Input* x,
-                                              const uint16_t* w, float* y, int64_t columns) {
+                                              const uint16_t* w, float* y, int64_t columns,
+                                              const uint16_t* ahead) {
   constexpr int64_t kWidth = P * kLanes;
   float whole[R * kWidth] = {};
   for (int r = 0; a.accumulate && r < R; ++r) {
     __builtin_memcpy(whole + r * kWidth, y + r * a.y_stride, columns * sizeof(float));
   }
-  PairTile<R, P>(a, x, w, whole, kWidth);
+  PairTile<R, P, A>(a, x, w, whole, kWidth, ahead);
   for (int r = 0; r < R; ++r) {
     __builtin_memcpy(y + r * a.y_stride, whole + r * kWidth, columns * sizeof(float));
   }
 }
 
-template <int R, int P, class Math>
-void PairTileAt(const PairProduct<Math>& a, int64_t row, int64_t panel) {
+template <int R, int P, int A, class Math>
+void PairTileAt(const PairProduct<Math>& a, int64_t row, int64_t panel, const uint16_t* ahead) {
   const int64_t column = panel * kLanes, left = a.columns - column;
   const typename Math::Input* x = a.x + row * a.x_stride;
   const uint16_t* w = a.w + panel * a.panel_stride;
   float* y = a.y + row * a.y_stride + column;
   if (left >= P * kLanes) {
-    PairTile<R, P>(a, x, w, y, a.y_stride);
+    PairTile<R, P, A>(a, x, w, y, a.y_stride, ahead);
   } else {
-    RaggedPairTile<R, P>(a, x, w, y, left);
+    RaggedPairTile<R, P, A>(a, x, w, y, left, ahead);
   }
   if (a.bias == nullptr) return;
   const int64_t columns = left < P * kLanes ? left : P * kLanes;
@@ -176,35 +188,69 @@ void PairTileAt(const PairProduct<Math>& a, int64_t row, int64_t panel) {
   }
 }
 
-// R rows by the panels [panel, panel_end), P at a time, then what is left with fewer.
+// What is read after the panels up to `panel`, of which the last is `panel_end` - 1.
+template <class Math>
+const uint16_t* After(const PairProduct<Math>& a, int64_t panel, int64_t panel_end) {
+  return panel < panel_end ? a.w + panel * a.panel_stride : a.next;
+}
+
+// The only rows by the panels [panel, panel_end), P at a time, then what is left with fewer. Few rows pass
+// too fast for more than the processor fetches by itself.
 template <int R, int P, class Math>
-void PairTilesAcross(const PairProduct<Math>& a, int64_t row, int64_t panel, int64_t panel_end) {
-  for (; panel + P <= panel_end; panel += P) PairTileAt<R, P>(a, row, panel);
+void PairTilesAcross(const PairProduct<Math>& a, int64_t panel, int64_t panel_end) {
+  for (; panel + P <= panel_end; panel += P) {
+    if (const uint16_t* ahead = After(a, panel + P, panel_end); R > 2 && ahead != nullptr) {
+      PairTileAt<R, P, P>(a, 0, panel, ahead);
+    } else {
+      PairTileAt<R, P, 0>(a, 0, panel, nullptr);
+    }
+  }
   if constexpr (P > 1) {
-    if (panel < panel_end) PairTilesAcross<R, P / 2>(a, row, panel, panel_end);
+    if (panel < panel_end) PairTilesAcross<R, P / 2>(a, panel, panel_end);
+  }
+}
+template <int R, class Math>
+void PairTilesOfRows(const PairProduct<Math>& a, int64_t rows, int64_t panel, int64_t panel_end) {
+  if (rows == R) return PairTilesAcross<R, PairPanels(R)>(a, panel, panel_end);
+  if constexpr (R > 1) PairTilesOfRows<R - 1>(a, rows, panel, panel_end);
+}
+
+// `rows` of R or fewer by the P panels from `panel`. Fetches a panel from `ahead` unless that is null.
+template <int R, int P, class Math>
+void PairTileOfBand(const PairProduct<Math>& a, int64_t row, int64_t rows, int64_t panel,
+                    const uint16_t* ahead) {
+  if (rows == R) {
+    if (ahead != nullptr) return PairTileAt<R, P, 1>(a, row, panel, ahead);
+    return PairTileAt<R, P, 0>(a, row, panel, ahead);
+  }
+  if constexpr (R > kPairRows / 2) PairTileOfBand<R - 1, P>(a, row, rows, panel, ahead);
+}
+
+// All rows by panels [panel, panel_end), P at a time: these stay in the nearest caches while the rows pass,
+// in tiles of nearly equal height, each of which fetches one of the next P.
+template <int P, class Math>
+void PairTilesOfBands(const PairProduct<Math>& a, int64_t rows, int64_t panel, int64_t panel_end) {
+  const int64_t tiles = (rows + kPairRows - 1) / kPairRows;
+  for (; panel + P <= panel_end; panel += P) {
+    const uint16_t* ahead = After(a, panel + P, panel_end);
+    for (int64_t tile = 0, row = 0; tile < tiles; ++tile) {
+      const int64_t next = rows * (tile + 1) / tiles;
+      PairTileOfBand<kPairRows, P>(a, row, next - row, panel,
+                                   tile < P && ahead != nullptr ? ahead + tile * a.panel_stride : nullptr);
+      row = next;
+    }
+  }
+  if constexpr (P > 1) {
+    if (panel < panel_end) PairTilesOfBands<P / 2>(a, rows, panel, panel_end);
   }
 }
 
-template <int R, class Math>
-void PairTilesOfRows(const PairProduct<Math>& a, int64_t row, int64_t rows, int64_t panel,
-                     int64_t panel_end) {
-  if (rows == R) return PairTilesAcross<R, PairPanels(R)>(a, row, panel, panel_end);
-  if constexpr (R > 1) PairTilesOfRows<R - 1>(a, row, rows, panel, panel_end);
-}
-
-// All rows by panels [panel, panel_end). Two panels at a time stay in the nearest cache while the rows pass,
-// in tiles of nearly equal height.
 template <class Math>
 void MultiplyPairs(const PairProduct<Math>& a, int64_t rows, int64_t panel, int64_t panel_end) {
-  const int64_t tiles = (rows + kPairRows - 1) / kPairRows;
-  const int64_t band = tiles == 1 ? panel_end - panel : PairPanels(kPairRows);
-  for (; panel < panel_end; panel += band) {
-    const int64_t band_end = panel + band < panel_end ? panel + band : panel_end;
-    for (int64_t tile = 0, row = 0; tile < tiles; ++tile) {
-      const int64_t next = rows * (tile + 1) / tiles;
-      PairTilesOfRows<kPairRows>(a, row, next - row, panel, band_end);
-      row = next;
-    }
+  if (rows <= kPairRows) {
+    PairTilesOfRows<kPairRows>(a, rows, panel, panel_end);
+  } else {
+    PairTilesOfBands<PairPanels(kPairRows)>(a, rows, panel, panel_end);
   }
 }
 
