@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "services/clients/incarnation.h"
+#include "services/clients/lease.h"
 #include "services/rpc/duration.h"
 #include "services/rpc/grpc_status.h"
 
@@ -17,14 +18,6 @@ namespace sluice {
 namespace {
 
 constexpr absl::Duration kConnectionSlice = absl::Milliseconds(200);  // between looks at Stop
-
-absl::StatusOr<absl::Duration> ReadLease(const google::protobuf::Duration& proto) {
-  const absl::Duration lease = FromProto(proto);
-  if (lease < absl::Milliseconds(1) || lease > absl::Hours(24)) {
-    return absl::InternalError(absl::StrCat("the coordinator gave a lease of ", absl::FormatDuration(lease)));
-  }
-  return lease;
-}
 
 }  // namespace
 

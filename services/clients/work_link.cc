@@ -8,15 +8,12 @@
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "services/clients/incarnation.h"
+#include "services/clients/lease.h"
 #include "services/rpc/duration.h"
 #include "services/rpc/grpc_status.h"
 
 namespace sluice {
-namespace {
-
-constexpr absl::Duration kShortestLease = absl::Milliseconds(1), kLongestLease = absl::Hours(24);
-
-}  // namespace
+namespace {}  // namespace
 
 // The gRPC call. Lives until Done was called.
 class WorkLink::Stream final : public grpc::ClientBidiReactor<v1::WorkRequest, v1::WorkResponse> {
@@ -326,18 +323,18 @@ void WorkLink::TakeAnswer(const v1::WorkJoined& joined, absl::Time now) {
   Worker& worker = it->second;
   worker.asked = false;
   --asked_;
-  const absl::Duration lease = FromProto(joined.registered().lease());
-  if (joined.has_registered() && lease >= kShortestLease && lease <= kLongestLease) {
+  const absl::StatusOr<absl::Duration> lease = ReadLease(joined.registered().lease());
+  if (joined.has_registered() && lease.ok()) {
     SLUICE_FAIL_POINT("worker.joined");
     worker.epoch = joined.registered().epoch();
     worker.backoff = absl::ZeroDuration();
     ++joined_;
-    renew_at_ = std::min(renew_at_, now + lease / 3);
+    lease_ = *lease;
+    renew_at_ = std::min(renew_at_, now + lease_ / 3);
     LogInfo("registered", {{"name", worker.join.registration().name()}, {"epoch", worker.epoch}});
     return;
   }
-  const std::string why = joined.has_refused() ? joined.refused().message()
-                                               : absl::StrCat("a lease of ", absl::FormatDuration(lease));
+  const std::string why(joined.has_refused() ? joined.refused().message() : lease.status().message());
   if (worker.backoff == absl::ZeroDuration())
     LogWarning("not_registered", {{"name", worker.join.registration().name()}, {"error", why}});
   worker.backoff = std::clamp(worker.backoff * 2, options_.min_backoff, options_.max_backoff);
@@ -356,7 +353,12 @@ std::vector<uint32_t> WorkLink::TakeRenewal(const v1::WorkRenewed& renewed, absl
     --joined_;
     lost.push_back(number);
   }
-  renew_at_ = now + FromProto(renewed.lease()) / 3;
+  if (const absl::StatusOr<absl::Duration> lease = ReadLease(renewed.lease()); lease.ok()) {
+    lease_ = *lease;
+  } else {
+    LogWarning("lease_not_taken", {{"error", std::string(lease.status().message())}});
+  }
+  renew_at_ = now + lease_ / 3;
   return lost;
 }
 

@@ -119,6 +119,7 @@ class WorkLink final : public Membership {
   size_t joined_ ABSL_GUARDED_BY(mu_) = 0;      // workers that are registered
   size_t asked_ ABSL_GUARDED_BY(mu_) = 0;       // joins that are not answered
   bool renewing_ ABSL_GUARDED_BY(mu_) = false;  // a renewal is not answered
+  absl::Duration lease_ ABSL_GUARDED_BY(mu_);   // the last that was given
   absl::Time renew_at_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   absl::Time silent_since_ ABSL_GUARDED_BY(mu_);          // while an answer is due
   std::map<uint64_t, Begun> begun_ ABSL_GUARDED_BY(mu_);  // by order

@@ -81,6 +81,7 @@ class FakeFleet final : public v1::FleetService::Service {
   int refuse_joins = 0;
   bool order_first = false;  // gives the first worker order 9, and answers its join when that is reported on
   int64_t lease_nanos = 30000000;
+  bool renews_for_nothing = false;
 
  private:
   bool MayRead() {
@@ -105,7 +106,8 @@ class FakeFleet final : public v1::FleetService::Service {
     }
     if (request.has_renewal()) {
       ++renewals;
-      response.mutable_renewed()->mutable_lease()->set_nanos(static_cast<int32_t>(lease_nanos));
+      response.mutable_renewed()->mutable_lease()->set_nanos(
+          renews_for_nothing ? 0 : static_cast<int32_t>(lease_nanos));
       if (std::exchange(refuse_renewal_, false)) response.mutable_renewed()->add_refused(7);
     }
     reports.insert(reports.end(), request.reports().begin(), request.reports().end());
@@ -325,6 +327,14 @@ TEST_F(WorkLinkTest, DoesNotTakeAnAbsurdLease) {
   link->Join(Worker(7));
   EXPECT_TRUE(fleet_.Await([&] { return fleet_.joins.size() >= 3; }));
   EXPECT_EQ(link->epoch(7), 0u);
+}
+
+TEST_F(WorkLinkTest, ARenewalForNoTimeIsNotAskedForAllTheTime) {
+  fleet_.renews_for_nothing = true;  // the lease before, of 30 ms, goes on: every 10 ms
+  const absl::Time began = absl::Now();
+  const auto link = Join();
+  ASSERT_TRUE(fleet_.Await([&] { return fleet_.renewals == 8; }));
+  EXPECT_GE(absl::Now() - began, absl::Milliseconds(70));
 }
 
 TEST_F(WorkLinkTest, AnOrderThatComesBeforeTheAnswerToItsJoinIsReportedOn) {
