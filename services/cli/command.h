@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "services/cli/suggestion.h"
+#include "services/cli/message/suggestion.h"
 
 namespace sluice::cli {
 

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/cli/suggestion.h"
+#include "services/cli/message/suggestion.h"
 
 namespace sluice::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "services/cli/suggestion.h"
+#include "services/cli/message/suggestion.h"
 
 namespace sluice::cli {
 

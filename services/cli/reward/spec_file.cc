@@ -17,7 +17,7 @@
 #include "services/cli/message/message_file.h"
 #include "services/cli/message/mistake.h"
 #include "services/cli/message/text_check.h"
-#include "services/cli/suggestion.h"
+#include "services/cli/message/suggestion.h"
 #include "services/wire/reward.h"
 #include "sluice/v1/job.pb.h"
 

@@ -1,4 +1,4 @@
-#include "services/cli/suggestion.h"
+#include "services/cli/message/suggestion.h"
 
 #include <algorithm>
 #include <numeric>
