@@ -16,8 +16,8 @@
 #include "re2/re2.h"
 #include "services/cli/message/message_file.h"
 #include "services/cli/message/mistake.h"
-#include "services/cli/message/text_check.h"
 #include "services/cli/message/suggestion.h"
+#include "services/cli/message/text_check.h"
 #include "services/wire/reward.h"
 #include "sluice/v1/job.pb.h"
 
