@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "bench/fleet_load/coordinator_process.h"
 #include "bench/fleet_load/process_figures.h"
 #include "bench/fleet_load/simulated_workers.h"
 #include "bench/fleet_load/trivial_services.h"
@@ -26,7 +26,6 @@
 #include "core/base/status.h"
 #include "nlohmann/json.hpp"
 #include "services/cli/demo/random_model.h"
-#include "services/cli/supervisor/process.h"
 #include "services/clients/fleet_member.h"
 #include "services/clients/job_client.h"
 #include "services/host/host.h"
@@ -77,70 +76,6 @@ void AddOptions(CLI::App& app, LoadOptions& o) {
                "Beside the load a client lists all jobs, and their samples and attempts, again and again");
   app.add_flag("--json", o.json, "The result as JSON");
 }
-
-// A folder of its own, removed at the end, or the one that was named.
-class Folder {
- public:
-  explicit Folder(const std::string& named) : path_(named) {
-    std::error_code ignored;  // what is not there says so when it is used
-    if (!named.empty()) {
-      std::filesystem::create_directories(named, ignored);
-      return;
-    }
-    std::string pattern = (std::filesystem::temp_directory_path() / "fleet_load.XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-    own_ = true;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (own_ && !path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool own_ = false;
-};
-
-// The coordinator's process.
-class CoordinatorProcess {
- public:
-  ~CoordinatorProcess() {
-    if (started_) cli::StopChild(pid_, absl::Seconds(30));
-  }
-  absl::Status Start(const std::string& folder, int64_t keep_samples_bytes) {
-    SLUICE_ASSIGN_OR_RETURN(const std::string binary, cli::SiblingBinary("sluice-coordinator"));
-    const std::string file = folder + "/coordinator.json";
-    std::filesystem::remove(file);
-    SLUICE_ASSIGN_OR_RETURN(
-        pid_, cli::Spawn(
-                  {.argv = {binary, "--state", folder + "/coordinator", "--address-file", file, "--log-level",
-                            "warning", "--keep-samples-bytes", absl::StrCat(keep_samples_bytes)},
-                   .log_file = folder + "/coordinator.log",
-                   .die_with_parent = true}));
-    started_ = true;
-    const absl::Time limit = absl::Now() + absl::Seconds(60);
-    while (!FileExists(file)) {
-      if (absl::Now() > limit || cli::PollChild(pid_))
-        return absl::UnavailableError(cli::TailOfFile(folder + "/coordinator.log", 10));
-      absl::SleepFor(absl::Milliseconds(20));
-    }
-    std::ifstream in(file);
-    address_ = nlohmann::json::parse(in).at("grpc");
-    return absl::OkStatus();
-  }
-  void Use(const std::string& address, int pid) {
-    address_ = address;
-    pid_ = pid;
-  }
-  const std::string& address() const { return address_; }
-  pid_t pid() const { return pid_; }
-
- private:
-  std::string address_;
-  pid_t pid_ = 0;
-  bool started_ = false;
-};
 
 int GroupsPerStep(const LoadOptions& o) {
   return o.groups_per_step > 0 ? o.groups_per_step : std::max(1, o.workers * o.slots);
@@ -387,10 +322,11 @@ SimulatedFleet FleetOf(const LoadOptions& o, const std::string& address, Connect
 }
 
 absl::Status RunLoad(const LoadOptions& o) {
-  const Folder folder(o.state);
+  const Folder folder(o.state, "fleet_load");
   CoordinatorProcess coordinator;
   if (o.coordinator.empty()) {
-    SLUICE_RETURN_IF_ERROR(coordinator.Start(folder.path(), o.keep_samples_bytes));
+    SLUICE_RETURN_IF_ERROR(
+        coordinator.Start(folder.path(), {"--keep-samples-bytes", absl::StrCat(o.keep_samples_bytes)}));
   } else {
     coordinator.Use(o.coordinator, o.coordinator_pid);
   }

@@ -27,6 +27,10 @@ ProcessFigures FiguresOf(pid_t pid) {
   out.cpu_seconds = (std::stod(fields[11]) + std::stod(fields[12])) / ticks;
   out.threads = std::stoll(fields[17]);
   out.resident_bytes = std::stoll(fields[21]) * sysconf(_SC_PAGESIZE);
+  std::ifstream status(folder + "/status");
+  while (std::getline(status, line)) {
+    if (line.rfind("VmHWM:", 0) == 0) out.peak_resident_bytes = std::stoll(line.substr(6)) << 10;  // in KiB
+  }
   std::error_code gone;
   for (auto it = std::filesystem::directory_iterator(folder + "/fd", gone);
        !gone && it != std::filesystem::directory_iterator(); it.increment(gone))

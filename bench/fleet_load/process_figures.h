@@ -10,6 +10,7 @@ namespace sluice::bench {
 struct ProcessFigures {
   double cpu_seconds = 0;  // user and system, since its start
   int64_t resident_bytes = 0;
+  int64_t peak_resident_bytes = 0;
   int64_t descriptors = 0;
   int64_t threads = 0;
 };
