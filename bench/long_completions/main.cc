@@ -37,7 +37,7 @@ namespace {
 
 struct RunOptions {
   int group_size = 64, steps = 4, progress_tokens = 64, piece_millis = 100;
-  double minutes = 25;
+  double minutes = 25, lease_seconds = 10;
   CompletionShape shape;
   std::string state, role, name;
   std::vector<std::string> deaths;
@@ -56,6 +56,7 @@ void AddOptions(CLI::App& app, RunOptions& o) {
       ->capture_default_str();
   app.add_option("--piece-millis", o.piece_millis, "That a group takes for so many tokens of each")
       ->capture_default_str();
+  app.add_option("--lease-seconds", o.lease_seconds, "Of the coordinator")->capture_default_str();
   app.add_option("--minutes", o.minutes, "It is given up after")->capture_default_str();
   app.add_option("--state", o.state, "Folder of the run; default: a new one, removed");
   app.add_flag("--no-deaths", o.no_deaths, "Nothing is killed");
@@ -151,7 +152,10 @@ class Processes {
 
  private:
   absl::Status StartCoordinator() {
-    SLUICE_RETURN_IF_ERROR(coordinator_.Start(folder_, {}));
+    std::vector<std::string> flags = {"--lease-seconds", absl::StrCat(options_.lease_seconds)};
+    if (!coordinator_.address().empty())  // as a supervisor does
+      flags.insert(flags.end(), {"--listen", coordinator_.address()});
+    SLUICE_RETURN_IF_ERROR(coordinator_.Start(folder_, flags));
     return WriteFileAtomically(folder_ + "/coordinator.pid", absl::StrCat(coordinator_.pid()));
   }
   absl::Status StartRole(const std::string& name) {
