@@ -99,6 +99,33 @@ TEST_F(ProgressTest, GoesOnAfterARestartOfTheCoordinator) {
   ExpectSound(end);
 }
 
+TEST_F(ProgressTest, WhatHadEndedIsNotSampledAgainAfterARestartOfTheCoordinator) {
+  rollouts_.resize(1);
+  rollouts_[0]->worker.FailGenerate(absl::UnavailableError("killed"), 1, 1);
+  rollouts_[0]->worker.FailGenerate(absl::UnavailableError("killed"), 1000);
+  Start();
+  RegisterAll();
+  const JobId job = Submit();
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (rollouts_[0]->worker.requests().size() < 2 && absl::Now() < deadline) {
+    ASSERT_TRUE(
+        coordinator_->WaitForChange(job, coordinator_->Get(job)->revision, absl::Milliseconds(20)).ok());
+  }
+  const RolloutRequest first = rollouts_[0]->worker.requests().at(0);
+  coordinator_.reset();
+  rollouts_[0] = std::make_shared<RolloutProcess>(nullptr);
+  Start();
+  RegisterAll();
+  const JobView end = AwaitEnd(job);
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  size_t tokens = 0;
+  for (const Trajectory& t : Begun(*rollouts_[0])) {
+    if (t.key == SampleKey{first.draw, first.indices[0]}) tokens = t.tokens.size();
+  }
+  EXPECT_EQ(tokens, 20u);
+  ExpectSound(end);
+}
+
 TEST_F(ProgressTest, BeginsAnewWithoutReports) {
   spec_.checkpoint.progress_tokens = 0;
   rollouts_.resize(1);

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
-#include "google/protobuf/message_lite.h"
 
 namespace sluice::bench {
 namespace {
@@ -60,41 +59,10 @@ bool Deaths::Happened(const std::string& folder, const Death& death) {
   return FileExists(absl::StrCat(folder, "/", ToString(death), ".done"));
 }
 
-class Messages::Look final : public grpc::experimental::Interceptor {
- public:
-  Look(Messages& messages, bool pieces) : messages_(messages), pieces_(pieces) {}
-  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
-    using Hook = grpc::experimental::InterceptionHookPoints;
-    if (methods->QueryInterceptionHookPoint(Hook::PRE_SEND_MESSAGE)) {
-      if (const auto* bytes = methods->GetSerializedSendMessage())
-        messages_.Saw(static_cast<int64_t>(bytes->Length()));
-    }
-    if (methods->QueryInterceptionHookPoint(Hook::POST_RECV_MESSAGE)) {
-      if (const auto* message = static_cast<google::protobuf::MessageLite*>(methods->GetRecvMessage())) {
-        messages_.Saw(static_cast<int64_t>(message->ByteSizeLong()));
-        if (pieces_) messages_.deaths_.Reach("learner.piece");
-      }
-    }
-    methods->Proceed();
-  }
+LargestMessage::LargestMessage(const std::string& folder, const std::string& name)
+    : file_(absl::StrCat(folder, "/", name, ".largest")), largest_(NumberIn(file_)) {}
 
- private:
-  Messages& messages_;
-  const bool pieces_;
-};
-
-Messages::Messages(std::string folder, std::string name, Deaths& deaths)
-    : file_(absl::StrCat(folder, "/", name, ".largest")), deaths_(deaths), largest_(NumberIn(file_)) {}
-
-grpc::experimental::Interceptor* Messages::CreateClientInterceptor(grpc::experimental::ClientRpcInfo*) {
-  return new Look(*this, false);
-}
-
-grpc::experimental::Interceptor* Messages::CreateServerInterceptor(grpc::experimental::ServerRpcInfo* info) {
-  return new Look(*this, absl::string_view(info->method()).find("/AddGroup") != absl::string_view::npos);
-}
-
-void Messages::Saw(int64_t bytes) {
+void LargestMessage::Saw(int64_t bytes) {
   absl::MutexLock lock(&mu_);
   if (bytes <= largest_) return;
   largest_ = bytes;

@@ -6,15 +6,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "grpcpp/support/client_interceptor.h"
-#include "grpcpp/support/server_interceptor.h"
 
 namespace sluice::bench {
 
@@ -43,22 +40,14 @@ class Deaths {
   std::map<std::string, int64_t> times_ ABSL_GUARDED_BY(mu_);
 };
 
-// Keeps the size of the largest message of a process in FOLDER/NAME.largest, and tells of each that comes in.
-// Thread-safe.
-class Messages final : public grpc::experimental::ClientInterceptorFactoryInterface,
-                       public grpc::experimental::ServerInterceptorFactoryInterface {
+// Keeps the size of the largest message of a process in FOLDER/NAME.largest. Thread-safe.
+class LargestMessage {
  public:
-  // `piece`: the place that an AddGroupRequest comes to; both are borrowed.
-  Messages(std::string folder, std::string name, Deaths& deaths);
-  grpc::experimental::Interceptor* CreateClientInterceptor(grpc::experimental::ClientRpcInfo* info) override;
-  grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* info) override;
+  LargestMessage(const std::string& folder, const std::string& name);
   void Saw(int64_t bytes);
 
  private:
-  class Look;
-
   const std::string file_;
-  Deaths& deaths_;
   absl::Mutex mu_;
   int64_t largest_ ABSL_GUARDED_BY(mu_) = 0;
 };

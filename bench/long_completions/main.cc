@@ -330,7 +330,7 @@ class Run {
       said = saying;
       last_ = now->ShortDebugString();
       if (now->state() == v1::SUCCEEDED) return *now;
-      if (now->state() == v1::FAILED || now->state() == v1::PAUSED) break;
+      if (now->state() == v1::FAILED) break;
     }
     return absl::InternalError(absl::StrCat("the job did not end: ", last_));
   }

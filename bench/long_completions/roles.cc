@@ -24,6 +24,7 @@
 #include "services/clients/fleet_member.h"
 #include "services/clients/work_adapter.h"
 #include "services/rpc/channel.h"
+#include "services/rpc/message_watch.h"
 #include "services/servers/reward_adapter.h"
 #include "services/servers/trainer_adapter.h"
 
@@ -226,6 +227,7 @@ class CheckingTrainer final : public Trainer {
   absl::Status Export(const JobId&, PolicyVersion, const std::string&) override {
     return absl::UnimplementedError("there are no weights here");
   }
+  absl::Status Forget(const JobId&) override { return absl::OkStatus(); }
 
  private:
   std::string FileOf(PolicyVersion version) const {
@@ -253,25 +255,11 @@ std::string CoordinatorOf(const std::string& folder) {
   return file.is_object() ? file.value("grpc", "127.0.0.1:1") : "127.0.0.1:1";
 }
 
-ConnectCoordinator Connecting(const RoleOptions& options, Messages& messages) {
-  return [&options, &messages] {
-    // The channel owns its interceptors' factories.
-    class Passed final : public grpc::experimental::ClientInterceptorFactoryInterface {
-     public:
-      explicit Passed(Messages& to) : to_(to) {}
-      grpc::experimental::Interceptor* CreateClientInterceptor(
-          grpc::experimental::ClientRpcInfo* info) override {
-        return to_.CreateClientInterceptor(info);
-      }
-
-     private:
-      Messages& to_;
-    };
-    std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> looks;
-    looks.push_back(std::make_unique<Passed>(messages));
-    return grpc::experimental::CreateCustomChannelWithInterceptors(CoordinatorOf(options.folder),
-                                                                   grpc::InsecureChannelCredentials(),
-                                                                   MakeChannelArguments(), std::move(looks));
+ConnectCoordinator Connecting(const RoleOptions& options, LargestMessage& largest) {
+  return [&options, &largest] {
+    return grpc::experimental::CreateCustomChannelWithInterceptors(
+        CoordinatorOf(options.folder), grpc::InsecureChannelCredentials(), MakeChannelArguments(),
+        ClientWatch([&largest](const std::string&, int64_t bytes, bool) { largest.Saw(bytes); }));
   };
 }
 
@@ -284,27 +272,18 @@ void AwaitStop() {
   sigwait(&stop, &which);
 }
 
-absl::Status Serve(const RoleOptions& options, v1::WorkerRole role, grpc::Service& service,
-                   Messages& messages) {
-  class Passed final : public grpc::experimental::ServerInterceptorFactoryInterface {
-   public:
-    explicit Passed(Messages& to) : to_(to) {}
-    grpc::experimental::Interceptor* CreateServerInterceptor(
-        grpc::experimental::ServerRpcInfo* info) override {
-      return to_.CreateServerInterceptor(info);
-    }
-
-   private:
-    Messages& to_;
-  };
-  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> looks;
-  looks.push_back(std::make_unique<Passed>(messages));
+absl::Status Serve(const RoleOptions& options, v1::WorkerRole role, grpc::Service& service, Deaths& deaths) {
+  LargestMessage largest(options.folder, options.name);
   int port = 0;
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   for (const auto& [name, value] : ServerKeepalive()) builder.AddChannelArgument(name, value);
-  builder.experimental().SetInterceptorCreators(std::move(looks));
+  builder.experimental().SetInterceptorCreators(
+      ServerWatch([&](const std::string& method, int64_t bytes, bool received) {
+        largest.Saw(bytes);
+        if (received && absl::EndsWith(method, "/AddGroup")) deaths.Reach("learner.piece");
+      }));
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
@@ -314,7 +293,7 @@ absl::Status Serve(const RoleOptions& options, v1::WorkerRole role, grpc::Servic
   member.role = role;
   member.address = absl::StrCat("127.0.0.1:", port);
   {
-    FleetMember membership(Connecting(options, messages), member);
+    FleetMember membership(Connecting(options, largest), member);
     AwaitStop();
   }
   server->Shutdown(absl::ToChronoTime(absl::Now()));
@@ -325,33 +304,31 @@ absl::Status Serve(const RoleOptions& options, v1::WorkerRole role, grpc::Servic
 
 absl::Status RunWorker(const RoleOptions& options) {
   Deaths deaths(options.folder, options.deaths);
-  Messages messages(options.folder, options.name, deaths);
+  LargestMessage largest(options.folder, options.name);
   KnownWorker worker(options, deaths);
   v1::RegisterWorkerRequest registration;
   registration.set_name(options.name);
   registration.set_role(v1::ROLLOUT);
   registration.set_address("127.0.0.1:1");
-  WorkAdapter adapter(worker, Connecting(options, messages), registration, 1);
+  WorkAdapter adapter(worker, Connecting(options, largest), registration, 1);
   AwaitStop();
   return absl::OkStatus();
 }
 
 absl::Status RunReward(const RoleOptions& options) {
   Deaths deaths(options.folder, options.deaths);
-  Messages messages(options.folder, options.name, deaths);
   SlowScorer scorer(deaths);
   Executor executor;
   RewardAdapter adapter(scorer, executor);
-  return Serve(options, v1::REWARD, adapter, messages);
+  return Serve(options, v1::REWARD, adapter, deaths);
 }
 
 absl::Status RunLearner(const RoleOptions& options) {
   Deaths deaths(options.folder, options.deaths);
-  Messages messages(options.folder, options.name, deaths);
   CheckingTrainer trainer(options, deaths);
   Executor executor;
   TrainerAdapter adapter(trainer, executor);
-  return Serve(options, v1::LEARNER, adapter, messages);
+  return Serve(options, v1::LEARNER, adapter, deaths);
 }
 
 }  // namespace sluice::bench

@@ -137,13 +137,18 @@ void JobRun::HandleSample(absl::Time now, uint64_t attempt, Trajectory trajector
     return;
   }
   attempts_.CountTokens(attempt, new_tokens);
+  const bool reported = progress_.Find(ref) != nullptr;
   Hold(ref, std::move(trajectory));
   SLUICE_FAIL_POINT("coordinator.sample_arrived");
   Handle({now, SampleArrived{attempt, index, sampled.min, sampled.max}});
   const auto group = state_.groups.find(ref.group);
   const bool taken =
       group == state_.groups.end() || group->second.samples[index].status != SampleStatus::kGenerating;
-  if (taken) progress_.Forget(ref);
+  if (!taken) return;
+  progress_.Forget(ref);
+  // Until its group is durable only this process has it: one that was long enough for reports is kept like
+  // them.
+  if (reported && !ref.group.evaluation) ended_.insert(ref);
 }
 
 TrajectoryRules JobRun::RulesFor(const GroupKey& key) {
@@ -587,12 +592,17 @@ std::vector<StoreWrite> JobRun::TakeWrites() {
 
 // With whatever else is written, else now and then: nothing waits for it.
 void JobRun::SaveProgress() {
-  if (!progress_.HasUnsaved() || (writes_.empty() && now_ < progress_saved_ + kProgressInterval)) return;
+  if (!progress_.HasUnsaved() && ended_.empty()) return;
+  if (writes_.empty() && now_ < progress_saved_ + kProgressInterval) return;
   progress_saved_ = now_;
-  for (Trajectory& report : progress_.TakeUnsaved()) {
-    auto shared = std::make_shared<const Trajectory>(std::move(report));
+  const auto save = [this](Trajectory trajectory) {
+    auto shared = std::make_shared<const Trajectory>(std::move(trajectory));
     writes_.push_back(
         [job = row_.view.job, shared](StoreTransaction& tx) { return tx.SaveProgress(job, *shared); });
+  };
+  for (Trajectory& report : progress_.TakeUnsaved()) save(std::move(report));
+  for (const SampleRef& ref : std::exchange(ended_, {})) {
+    if (const auto it = samples_.find(ref); it != samples_.end()) save(it->second.trajectory);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -168,6 +169,7 @@ class JobRun {
   std::map<Draw, GroupSummary> summaries_;  // of groups that are complete and not trained
   int64_t filtered_ = 0;                    // groups since the last step that tied and were dropped
   ProgressTable progress_;
+  std::set<SampleRef> ended_;  // of samples_, to be saved like progress
   absl::Time progress_saved_;
   EvaluationSummary evaluation_;
   std::vector<double> train_rewards_;              // of the steps since the last evaluation or rollback

@@ -17,7 +17,7 @@ int64_t BytesOf(const Trajectory& trajectory);
 
 class ProgressTable {
  public:
-  static constexpr int64_t kMaxBytes = int64_t{256} << 20;
+  static constexpr int64_t kMaxBytes = int64_t{2} << 30;
   explicit ProgressTable(int64_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
   // Takes a report in the place of the one before, or a part (core/rl/trajectory_parts) after it, unless

@@ -1,5 +1,6 @@
 #include "coordinator/jobs/progress_table.h"
 
+#include "coordinator/store/transaction.h"
 #include "gtest/gtest.h"
 
 namespace sluice {
@@ -48,6 +49,13 @@ TEST(ProgressTable, PutsPartsTogetherAndKeepsWhatItHasWhereOneIsMissing) {
   EXPECT_EQ(table.TakeUnsaved()[0].tokens.size(), 80u);
   EXPECT_EQ(table.Forget(Sample(1, 0)), 80);
   EXPECT_EQ(table.bytes(), 0);
+}
+
+// Also on the way to another worker, and on disk.
+TEST(ProgressTable, HasRoomForAGroupOfLongCompletionsWithTheirExperts) {
+  constexpr int64_t kCompletion = 16384 * (12 + 48 * 8 * 2);
+  EXPECT_GE(ProgressTable::kMaxBytes, 64 * kCompletion);
+  EXPECT_GE(StoreTransaction::kMaxProgressBytes, kCompletion);
 }
 
 TEST(ProgressTable, HandsOutEachReportToBeSavedOnce) {

@@ -399,6 +399,29 @@ TEST_F(StoreTest, KeepsTheLastProgressOfSamplesInFlight) {
   EXPECT_EQ(store_->LoadProgress("other")->size(), 8u);
 }
 
+TEST_F(StoreTest, KeepsTheProgressOfALongCompletionWithItsExperts) {
+  Insert();
+  Trajectory t;
+  t.key = {0, 0};
+  t.tokens.assign(16384, 7);
+  t.raw_logprobs = t.processed_logprobs = std::vector<float>(t.tokens.size(), -1.5f);
+  t.spans = {{0, 16384, 3, "hash", "cpu"}};
+  t.experts = {48, 8, std::vector<uint16_t>(t.tokens.size() * 48 * 8, 300)};
+  t.finish_reason = FinishReason::kLength;
+  ASSERT_TRUE(store_
+                  ->Transact([&](StoreTransaction& tx) -> absl::Status {
+                    EXPECT_TRUE(tx.IssueGroup("j", 0, 1, 2).ok());
+                    return tx.SaveProgress("j", t);
+                  })
+                  .ok());
+  Reopen();
+  const auto progress = store_->LoadProgress("j");
+  ASSERT_TRUE(progress.ok()) << progress.status();
+  ASSERT_EQ(progress->size(), 1u);
+  EXPECT_EQ(progress->at(0).experts, t.experts);
+  EXPECT_EQ(progress->at(0).finish_reason, t.finish_reason);
+}
+
 TEST_F(StoreTest, LeavesOutProgressThatIsDamagedOrOfAnotherSample) {
   Insert();
   ASSERT_TRUE(store_

@@ -18,7 +18,7 @@ namespace sluice {
 class StoreTransaction {
  public:
   // Of one sample under way, encoded; what is larger is not kept.
-  static constexpr int64_t kMaxProgressBytes = int64_t{8} << 20;
+  static constexpr int64_t kMaxProgressBytes = int64_t{64} << 20;
 
   absl::Status InsertJob(const JobRow& row, const std::string& request_id);
   absl::StatusOr<JobId> FindRequest(const std::string& request_id);  // as of the store
@@ -34,7 +34,7 @@ class StoreTransaction {
   absl::Status IssueGroup(const JobId& job, Draw draw, PolicyVersion train_by, int64_t samples);
   // FAILED_PRECONDITION when the draw is not known. Progress of its samples is forgotten.
   absl::Status CompleteGroup(const JobId& job, const Group& group);
-  // What there is so far of a sample that is in flight (`trajectory.key`, not finished), in place of what was
+  // What there is so far of a sample that is in flight (`trajectory.key`), in place of what was
   // saved of it before. Nothing happens when it is not in flight or above kMaxProgressBytes. Not synced: a
   // loss of power may take it, a killed process does not.
   absl::Status SaveProgress(const JobId& job, const Trajectory& trajectory);

@@ -42,7 +42,7 @@ class WorkSession final : public grpc::ServerBidiReactor<v1::WorkRequest, v1::Wo
   static constexpr int kUntaken = 4;
   static constexpr size_t kQueuedBytes = size_t{64} << 20;
   static constexpr size_t kPartBytes = size_t{1} << 19;
-  static constexpr size_t kBegunBytes = size_t{512} << 20;
+  static constexpr size_t kBegunBytes = size_t{1} << 30;
 
   // It lives until the call is done, and as long as others hold it.
   static std::shared_ptr<WorkSession> Start(grpc::CallbackServerContext* context, const WorkSessionEnv& env);
