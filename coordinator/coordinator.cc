@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "coordinator/coordinator_impl.h"
 #include "coordinator/jobs/reward_patterns.h"
 #include "coordinator/prompts/prompt_source.h"
+#include "coordinator/workers/reward_offers.h"
 #include "core/base/fail_point.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
@@ -22,11 +24,16 @@ constexpr size_t kInboxCapacity = 4096;
 constexpr int kGenerateThreads = 200, kScoreThreads = 64, kLoadThreads = 64, kLearnerThreads = 32,
               kReadThreads = 4;
 constexpr int32_t kMaxSamplesListed = 100000;
+constexpr absl::Duration kRewardOffersPatience = absl::Seconds(5);
 
-// A readable name that no other job has: the learner's files are named by it too.
+// A readable name that no other job has: the learner's files are named by it too, which takes 128 characters.
+// Names of one stem differ at their ends, so both ends of a long one stay.
 JobId NewJobId(const std::string& name) {
+  constexpr size_t kLongest = 120, kEnd = 40;
+  const bool fits = name.size() <= kLongest;
   std::string slug;
-  for (char c : name.substr(0, 40)) slug.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
+  for (char c : fits ? name : absl::StrCat(name.substr(0, kLongest - kEnd), name.substr(name.size() - kEnd)))
+    slug.push_back(absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '-');
   std::random_device random;
   return absl::StrCat(slug, "-", absl::StrFormat("%06x", random() & 0xffffff));
 }
@@ -149,13 +156,15 @@ absl::Status CoordinatorImpl::OnActor(std::function<absl::Status()> body) {
   return call->status;
 }
 
-absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec) {
+absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec, const CancelToken& cancel) {
   SLUICE_RETURN_IF_ERROR(Validate(spec));
   SLUICE_RETURN_IF_ERROR(CheckPatterns(spec.reward));
   SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
-  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
+  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder, cancel));
   SLUICE_RETURN_IF_ERROR(CheckGroupSize(spec, prompts, encoder->expert_bytes_per_token()));
   CheckedJob out;
+  SLUICE_ASSIGN_OR_RETURN(
+      out.warnings, CheckRewardOffers(spec.reward, registry_.Workers(), absl::Now() + kRewardOffersPatience));
   out.spec = spec;
   out.plan = encoder->Describe();
   size_t longest = 0;
@@ -178,10 +187,11 @@ absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec) {
   out.plan.push_back(absl::StrCat("staleness: at most ", spec.staleness.max_versions, " versions; at most ",
                                   int64_t{spec.batch.groups_per_step} * (spec.staleness.max_versions + 1),
                                   " groups outstanding"));
-  if (!prompts.evaluation.empty()) {
-    out.plan.push_back(absl::StrCat("evaluation: ", prompts.evaluation.size(), " prompts x ",
-                                    spec.evaluation.samples_per_prompt, " every ",
-                                    spec.evaluation.every_steps, " steps"));
+  for (size_t i = 0; i < prompts.evaluation_sizes.size(); ++i) {
+    const EvaluationSpec& e = i == 0 ? spec.evaluation : spec.more_evaluations.at(i - 1);
+    out.plan.push_back(absl::StrCat("evaluation", i == 0 ? "" : absl::StrCat(" \"", e.name, "\""), ": ",
+                                    prompts.evaluation_sizes[i], " prompts x ", e.samples_per_prompt,
+                                    " every ", e.every_steps, " steps"));
   }
   if (spec.evaluation.canary.on()) {
     out.plan.push_back(absl::StrCat("canary: one worker tries each new version on ",
@@ -190,7 +200,8 @@ absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec) {
   return out;
 }
 
-absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::string& request_id) {
+absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::string& request_id,
+                                              const CancelToken& cancel) {
   if (request_id.size() > 256) return absl::InvalidArgumentError("request_id: at most 256 characters");
   if (!request_id.empty()) {
     SLUICE_ASSIGN_OR_RETURN(JobId before, store_->FindRequest(request_id));
@@ -199,8 +210,10 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   SLUICE_RETURN_IF_ERROR(Validate(spec));
   SLUICE_RETURN_IF_ERROR(CheckPatterns(spec.reward));
   SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
-  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder));
+  SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder, cancel));
   SLUICE_RETURN_IF_ERROR(CheckGroupSize(spec, prompts, encoder->expert_bytes_per_token()));
+  SLUICE_RETURN_IF_ERROR(
+      CheckRewardOffers(spec.reward, registry_.Workers(), absl::Now() + kRewardOffersPatience).status());
   JobRow row;
   row.view.job = NewJobId(spec.name);
   row.view.spec = spec;

@@ -55,8 +55,8 @@ struct CoordinatorOptions {
 };
 
 struct CheckedJob {
-  JobSpec spec;                   // as given: resolved
-  std::vector<std::string> plan;  // lines for people
+  JobSpec spec;                             // as given: resolved
+  std::vector<std::string> plan, warnings;  // lines for people
 };
 
 struct Lease {
@@ -71,9 +71,15 @@ class Coordinator {
   virtual ~Coordinator() = default;  // shuts down
 
   // Checks the job and its files and makes it durable. INVALID_ARGUMENT names the field or the row. The same
-  // non-empty request_id again returns the job made before.
-  virtual absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) = 0;
-  virtual absl::StatusOr<CheckedJob> Check(const JobSpec& spec) = 0;
+  // non-empty request_id again returns the job made before. Takes as long as the prompts take to be
+  // tokenised; where `cancel` is raised meanwhile, CANCELLED, and no job is made.
+  virtual absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id,
+                                       const CancelToken& cancel) = 0;
+  virtual absl::StatusOr<CheckedJob> Check(const JobSpec& spec, const CancelToken& cancel) = 0;
+  absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) {
+    return Submit(spec, request_id, CancelToken());
+  }
+  absl::StatusOr<CheckedJob> Check(const JobSpec& spec) { return Check(spec, CancelToken()); }
 
   virtual absl::StatusOr<JobView> Get(const JobId& job) = 0;  // NOT_FOUND
   // At most `limit` of the jobs behind `after`, the newest first.

@@ -36,8 +36,9 @@ class CoordinatorImpl final : public Coordinator {
                   std::shared_ptr<Store> store, std::vector<JobRow> rows);
   ~CoordinatorImpl() override;
 
-  absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) override;
-  absl::StatusOr<CheckedJob> Check(const JobSpec& spec) override;
+  absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id,
+                               const CancelToken& cancel) override;
+  absl::StatusOr<CheckedJob> Check(const JobSpec& spec, const CancelToken& cancel) override;
   absl::StatusOr<JobView> Get(const JobId& job) override;
   absl::StatusOr<std::vector<JobView>> List(int64_t limit, const JobPlace& after) override;
   absl::StatusOr<JobView> WaitForChange(const JobId& job, uint64_t last_revision,

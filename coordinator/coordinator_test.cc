@@ -83,6 +83,91 @@ TEST_F(CoordinatorTest, RunsAWholeJob) {
   ExpectSound(end);
 }
 
+TEST_F(CoordinatorTest, MeasuresSeveralEvaluationsEachInItsWay) {
+  spec_.reward.components = {{"fake", 1, MathScorerSpec{}}, {"short", 0.5, GroupLengthScorerSpec{"fake"}}};
+  spec_.evaluation.file = spec_.prompts.file;
+  spec_.evaluation.every_steps = 2;
+  spec_.evaluation.max_prompts = 6;
+  EvaluationSpec greedy = spec_.evaluation;
+  greedy.name = "greedy";
+  greedy.correct_by = "fake";
+  greedy.sampling.temperature = 0;
+  greedy.sampling.max_new_tokens = 3;
+  EvaluationSpec many = spec_.evaluation;
+  many.name = "many";
+  many.every_steps = 4;
+  many.max_prompts = 5;
+  many.samples_per_prompt = 4;
+  many.correct_by = "fake";
+  many.pass_at = {1, 4};
+  spec_.more_evaluations = {greedy, many};
+  Start();
+  RegisterAll();
+  const JobId job = Submit();
+  const JobView end = AwaitEnd(job);
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  ASSERT_EQ(end.evaluations.size(), 4u);  // 0, 2, 4, 5
+  const std::vector<size_t> others = {2, 1, 2, 2};
+  for (size_t i = 0; i < others.size(); ++i) ASSERT_EQ(end.evaluations[i].others.size(), others[i]) << i;
+  const EvaluationView& last = end.evaluations[3];
+  EXPECT_EQ(last.samples, 6);
+  EXPECT_EQ(last.others[0].name, "greedy");
+  EXPECT_EQ(last.others[0].samples, 6);
+  EXPECT_EQ(last.others[0].mean_tokens, 3);
+  EXPECT_EQ(last.mean_tokens, 6);
+  EXPECT_EQ(last.others[1].name, "many");
+  EXPECT_EQ(last.others[1].samples, 20);
+  EXPECT_NEAR(last.others[1].pass_at.at(1), last.others[1].accuracy, 1e-12);
+  EXPECT_GT(last.others[1].accuracy, 0);
+  EXPECT_GE(last.others[1].pass_at.at(4), last.others[1].pass_at.at(1));
+  std::ifstream log(state_->path() + "/jobs/" + job + "/metrics.jsonl");
+  int lines = 0;
+  for (std::string line; std::getline(log, line);)
+    lines += line.find("\"kind\":\"evaluation_many\"") != std::string::npos;
+  EXPECT_EQ(lines, 3);
+  EXPECT_THAT(prometheus::TextSerializer().Serialize(registry_.Collect()),
+              HasSubstr("sluice_evaluation{evaluation=\"many\",figure=\"pass_at_4\",training_job=\"" + job));
+  ExpectSound(end);
+}
+
+TEST_F(CoordinatorTest, MakesNoJobForAClientThatWentAway) {
+  Start();
+  CancelToken gone;
+  gone.Cancel();
+  EXPECT_EQ(coordinator_->Submit(spec_, "once", gone).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(coordinator_->Check(spec_, gone).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(coordinator_->Submit(spec_, "once").ok()) << "the request may be sent again";
+}
+
+TEST_F(CoordinatorTest, JobsOfOneStemCanBeToldApart) {
+  Start();
+  spec_.name = "qwen3-0.6b on gsm8k with the long system prompt, learning rate 1e-6";
+  const JobId first = Submit();
+  EXPECT_THAT(first,
+              testing::StartsWith("qwen3-0-6b-on-gsm8k-with-the-long-system-prompt--learning-rate-1e-6-"));
+  spec_.name = std::string(100, 'a') + std::string(28, 'b');
+  const JobId longest = Submit();
+  EXPECT_LE(longest.size(), 128u) << "the learner names its folder by it";
+  EXPECT_THAT(longest, HasSubstr("a" + std::string(28, 'b') + "-"))
+      << "names of one stem differ at their ends";
+}
+
+TEST_F(CoordinatorTest, RefusesARemoteRewardThatNobodyOffers) {
+  RemoteScorerSpec remote;
+  remote.service = "judge";
+  spec_.reward.components.push_back({"taste", 0.5, remote});
+  Start();
+  const auto alone = coordinator_->Check(spec_);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_THAT(alone->warnings, testing::ElementsAre(HasSubstr("no reward worker is registered yet")));
+  RegisterAll();
+  scorer_->FailScore(absl::InvalidArgumentError("this service knows no \"judge\""), 1000);
+  const std::string refused(coordinator_->Check(spec_).status().message());
+  EXPECT_THAT(refused,
+              HasSubstr("reward.component[1].remote.service: no reward worker that is registered offers"));
+  EXPECT_EQ(coordinator_->Submit(spec_, "").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(CoordinatorTest, TrainsOnTheSameDrawsWhateverTheWorkersDoWhenSynchronous) {
   spec_.staleness.max_versions = 0;
   Start();

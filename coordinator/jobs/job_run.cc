@@ -84,9 +84,14 @@ JobRun::JobRun(JobRow row, PromptSet prompts, const std::string& log_folder)
       order_(row_.view.spec.seed, RandomDomain::kShuffle, prompts_.training.size()),
       warm_order_(row_.view.spec.seed, RandomDomain::kWarmStart,
                   std::max<size_t>(1, prompts_.warm_start.size())),
-      log_(log_folder),
-      evaluation_sampling_(row_.view.spec.sampling.params) {
-  evaluation_sampling_.record_experts = false;  // only training replays them
+      log_(log_folder) {
+  const JobSpec& spec = row_.view.spec;
+  size_t end = 0;
+  for (size_t i = 0; i < prompts_.evaluation_sizes.size(); ++i) {
+    const EvaluationSpec& evaluation = i == 0 ? spec.evaluation : spec.more_evaluations.at(i - 1);
+    end += prompts_.evaluation_sizes[i];
+    held_out_.push_back({evaluation, end, sluice::SamplingOf(spec.sampling.params, evaluation)});
+  }
 }
 
 void JobRun::Handle(const Event& event) {
@@ -155,8 +160,16 @@ TrajectoryRules JobRun::RulesFor(const GroupKey& key) {
   return {key.draw, PromptOf(key).tokens.size(), SamplingOf(key), state_.manifests};
 }
 
-const SamplingParams& JobRun::SamplingOf(const GroupKey& key) const {
-  return key.evaluation ? evaluation_sampling_ : row_.view.spec.sampling.params;
+const SamplingParams& JobRun::SamplingOf(const GroupKey& key) {
+  return key.evaluation ? HeldOutOf(key.draw).sampling : row_.view.spec.sampling.params;
+}
+
+JobRun::HeldOut& JobRun::HeldOutOf(Draw row) {
+  return *std::find_if(held_out_.begin(), held_out_.end(), [row](const HeldOut& h) { return row < h.end; });
+}
+
+void JobRun::ForgetEvaluation() {
+  for (HeldOut& held_out : held_out_) held_out.summary = {};
 }
 
 void JobRun::HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
@@ -308,7 +321,8 @@ void JobRun::Apply(absl::Time, const GroupComplete& a) {
   auto group =
       std::make_shared<const Group>(Assemble(a.group));  // shared with the write, which may be tried again
   if (a.group.evaluation) {
-    evaluation_.Add(*group);
+    HeldOut& held_out = HeldOutOf(a.group.draw);
+    held_out.summary.Add(*group, held_out.spec);
     writes_.push_back([job = row_.view.job, group, step = state_.version](StoreTransaction& tx) {
       return tx.AddEvaluationGroup(job, step, *group);
     });
@@ -466,19 +480,26 @@ void JobRun::Apply(absl::Time now, const RecordWarmStep& a) {
 }
 
 void JobRun::Apply(absl::Time now, const FinishEvaluation& a) {
-  EvaluationView view = std::exchange(evaluation_, {}).Finish(a.version);
+  EvaluationView view = held_out_.at(0).Finish(a.version);
+  for (size_t i = 0; i < state_.plan.more_evaluations.size(); ++i) {
+    if (IsDue(state_.plan, state_.plan.more_evaluations[i], a.version))
+      view.others.push_back(held_out_.at(i + 1).Finish(a.version));
+  }
+  ForgetEvaluation();
   if (const auto rewards = std::exchange(train_rewards_, {}); !rewards.empty()) {
     view.train_reward =
         std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());
   }
   row_.view.evaluations.push_back(view);
   scored_ = ScoreOf(view);
-  Apply(now, Note{absl::StrCat("evaluation at step ", view.step, ": reward ", view.reward, ", accuracy ",
-                               view.accuracy)});
+  Apply(now, Note{DescribeEvaluation(view)});
   writes_.push_back(
       [job = row_.view.job, view](StoreTransaction& tx) { return tx.AddEvaluation(job, view); });
   SLUICE_FAIL_POINT("coordinator.evaluation_finished");
-  reports_.push_back([this, view, now](CoordinatorMetrics*) { log_.Evaluation(view, now); });
+  reports_.push_back([this, view, now](CoordinatorMetrics* metrics) {
+    log_.Evaluation(view, now);
+    if (metrics != nullptr) metrics->Evaluation(row_.view.job, view);
+  });
 }
 
 void JobRun::Apply(absl::Time now, const SaveState&) {

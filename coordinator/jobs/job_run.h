@@ -102,6 +102,14 @@ class JobRun {
 
  private:
   JobRun(JobRow row, PromptSet prompts, const std::string& log_folder);
+  // One evaluation, and what is known of the version that it measures.
+  struct HeldOut {
+    EvaluationSpec spec;
+    size_t end = 0;  // of its rows among PromptSet::evaluation
+    SamplingParams sampling;
+    EvaluationSummary summary = {};
+    EvaluationView Finish(PolicyVersion version) const { return summary.Finish(version, spec); }
+  };
   absl::Status RestoreManifests(Store& store);
   absl::Status RestoreGroups(Store& store);
   absl::Status RestoreEmptied(Store& store);
@@ -114,7 +122,9 @@ class JobRun {
   Group Assemble(const GroupKey& key);
   void CompareMembers(const GroupKey& group, ScoreEnded& event);
   TrajectoryRules RulesFor(const GroupKey& key);
-  const SamplingParams& SamplingOf(const GroupKey& key) const;
+  const SamplingParams& SamplingOf(const GroupKey& key);
+  HeldOut& HeldOutOf(Draw row);
+  void ForgetEvaluation();
   void Begin(absl::Time now);
   void ApplyAll(absl::Time now, const std::vector<Action>& actions);
   void CheckBegun(const StartGenerate& a);
@@ -158,7 +168,7 @@ class JobRun {
   PromptSet prompts_;
   ShuffledOrder order_, warm_order_;
   JobLog log_;
-  SamplingParams evaluation_sampling_;
+  std::vector<HeldOut> held_out_;  // as in PromptSet::evaluation_sizes
   PromptQuarantine quarantine_;
   std::unique_ptr<ReplayRun> replay_;  // null: the job is none
   SchedulerState state_;
@@ -171,7 +181,6 @@ class JobRun {
   ProgressTable progress_;
   std::set<SampleRef> ended_;  // of samples_, to be saved like progress
   absl::Time progress_saved_;
-  EvaluationSummary evaluation_;
   std::vector<double> train_rewards_;              // of the steps since the last evaluation or rollback
   std::optional<HeldOutScore> scored_;             // that the scheduler has not been told
   std::optional<CanaryScored> canary_scored_;      // likewise

@@ -15,7 +15,7 @@ namespace sluice {
 
 void JobRun::Apply(absl::Time now, const RecordRollBack& a) {
   const Fork& f = a.fork;
-  evaluation_ = {};  // of the version that is left, where one was under way
+  ForgetEvaluation();  // of the version that is left, where one was under way
   writes_.push_back([job = row_.view.job,
                      rollback = StoredRollback{f.version, f.parent, f.first_draw, f.reason, now, false}](
                         StoreTransaction& tx) { return tx.RecordRollBack(job, rollback); });
@@ -54,7 +54,8 @@ void JobRun::Apply(absl::Time now, const PromoteVersion& a) {
 }
 
 void JobRun::Apply(absl::Time, const FinishCanary& a) {
-  const EvaluationView view = std::exchange(evaluation_, {}).Finish(a.version);
+  const EvaluationView view = held_out_.at(0).Finish(a.version);
+  ForgetEvaluation();
   canary_scored_ = CanaryScored{a.version, ScoreOf(view).score};
 }
 

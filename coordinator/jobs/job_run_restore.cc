@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<JobRun>> JobRun::Restore(JobRow row, PromptSet pr
   std::unique_ptr<JobRun> run(new JobRun(std::move(row), std::move(prompts), log_folder));
   const JobView& view = run->row_.view;
   SchedulerState& state = run->state_;
-  state.plan = PlanOf(view.spec, static_cast<int64_t>(run->prompts_.evaluation.size()));
+  state.plan = PlanOf(view.spec, run->prompts_.evaluation_sizes);
   if (!view.spec.replay.job.empty()) {
     SLUICE_ASSIGN_OR_RETURN(run->replay_, ReplayRun::Open(store, view.spec));
     FollowRecord(state.plan, run->replay_->source().schedule);

@@ -81,7 +81,8 @@ absl::Status CheckField(const Row& row, const OneOf& names) {
 
 // Calls on_row for each line that is not blank; hashes the bytes.
 template <typename F>
-absl::Status ForEachRow(const std::string& file, absl::string_view field, Sha256& hash, F on_row) {
+absl::Status ForEachRow(const std::string& file, absl::string_view field, const CancelToken& cancel,
+                        Sha256& hash, F on_row) {
   absl::StatusOr<std::string> text = ReadFile(file, kMaxFileBytes);
   if (!text.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(field, ": ", text.status().message()));
@@ -90,6 +91,7 @@ absl::Status ForEachRow(const std::string& file, absl::string_view field, Sha256
   size_t number = 0, rows = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     ++number;
+    if (cancel.cancelled()) return absl::CancelledError(absl::StrCat(field, ": whoever asked went away"));
     if (line.find_first_not_of(" \t\r") == absl::string_view::npos) continue;
     Row row{file, number, json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false)};
     if (row.object.is_discarded()) return row.Error("not valid JSON");
@@ -120,24 +122,47 @@ absl::StatusOr<std::string> ChatText(const Row& row, const PromptEncoder& encode
   return text;
 }
 
+// That completions leave a prompt any room.
+absl::Status CheckRoom(const SamplingParams& sampling, absl::string_view field,
+                       const PromptEncoder& encoder) {
+  if (sampling.max_new_tokens < encoder.max_positions()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ".max_new_tokens: is ", sampling.max_new_tokens,
+                                                 ", which leaves a prompt no room in the model's context of ",
+                                                 encoder.max_positions()));
+}
+
 class PromptFileReader {
  public:
-  PromptFileReader(const JobSpec& spec, const PromptEncoder& encoder)
+  PromptFileReader(const JobSpec& spec, const PromptEncoder& encoder, const CancelToken& cancel)
       : spec_(spec),
         encoder_(encoder),
+        cancel_(cancel),
         required_(FieldsOf(spec.reward)),
         continues_prompt_(ContinuesPrompt(spec.reward)) {}
 
-  absl::Status Read(const std::string& file, absl::string_view field, size_t limit, Sha256& hash,
-                    std::vector<Prompt>& out) {
+  // Adds the first `limit` rows to `out`; 0: all.
+  absl::Status Read(const std::string& file, absl::string_view field, size_t limit,
+                    const SamplingParams& sampling, Sha256& hash, std::vector<Prompt>& out) {
     std::set<std::string> uids;
-    return ForEachRow(file, field, hash, [&](const Row& row) -> absl::Status {
+    max_new_tokens_ = sampling.max_new_tokens;
+    return ForEachRow(file, field, cancel_, hash, [&](const Row& row) -> absl::Status {
       SLUICE_ASSIGN_OR_RETURN(Prompt prompt, ReadRow(row));
       if (!uids.insert(prompt.uid).second)
         return row.Error(absl::StrCat("id \"", prompt.uid, "\" is used twice"));
-      if (limit == 0 || out.size() < limit) out.push_back(std::move(prompt));
+      if (limit == 0 || uids.size() <= limit) out.push_back(std::move(prompt));
       return absl::OkStatus();
     });
+  }
+
+  absl::Status ReadEvaluation(const EvaluationSpec& evaluation, const std::string& field, Sha256& hash,
+                              PromptSet& set) {
+    const SamplingParams sampling = SamplingOf(spec_.sampling.params, evaluation);
+    SLUICE_RETURN_IF_ERROR(CheckRoom(sampling, absl::StrCat(field, ".sampling"), encoder_));
+    const size_t before = set.evaluation.size();
+    SLUICE_RETURN_IF_ERROR(Read(evaluation.file, absl::StrCat(field, ".file"),
+                                static_cast<size_t>(evaluation.max_prompts), sampling, hash, set.evaluation));
+    set.evaluation_sizes.push_back(set.evaluation.size() - before);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<int32_t>> Tokens(const Row& row, const std::string& text) const {
@@ -166,7 +191,7 @@ class PromptFileReader {
       return row.Error(
           absl::StrCat("the prompt has ", size, " tokens, prompts.max_tokens is ", spec_.prompts.max_tokens));
     }
-    const int64_t room = encoder_.max_positions() - spec_.sampling.params.max_new_tokens;
+    const int64_t room = encoder_.max_positions() - max_new_tokens_;
     if (size > room) {
       return row.Error(absl::StrCat("the prompt has ", size, " tokens; the model's context of ",
                                     encoder_.max_positions(), " less sampling.max_new_tokens leaves ",
@@ -186,8 +211,10 @@ class PromptFileReader {
  private:
   const JobSpec& spec_;
   const PromptEncoder& encoder_;
+  const CancelToken& cancel_;
   const std::vector<OneOf> required_;
   const bool continues_prompt_;
+  int64_t max_new_tokens_ = 0;  // of the file that is read
 };
 
 absl::StatusOr<SupervisedExample> ReadExample(const Row& row, const JobSpec& spec,
@@ -221,29 +248,29 @@ absl::StatusOr<SupervisedExample> ReadExample(const Row& row, const JobSpec& spe
 
 }  // namespace
 
-absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& encoder) {
-  if (spec.sampling.params.max_new_tokens >= encoder.max_positions()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sampling.max_new_tokens: is ", spec.sampling.params.max_new_tokens,
-                     ", which leaves a prompt no room in the model's context of ", encoder.max_positions()));
-  }
+absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& encoder,
+                                      const CancelToken& cancel) {
+  SLUICE_RETURN_IF_ERROR(CheckRoom(spec.sampling.params, "sampling", encoder));
   PromptSet set;
   Sha256 hash;
-  PromptFileReader reader(spec, encoder);
-  SLUICE_RETURN_IF_ERROR(reader.Read(spec.prompts.file, "prompts.file", 0, hash, set.training));
+  PromptFileReader reader(spec, encoder, cancel);
+  SLUICE_RETURN_IF_ERROR(
+      reader.Read(spec.prompts.file, "prompts.file", 0, spec.sampling.params, hash, set.training));
   if (!spec.evaluation.file.empty()) {
-    SLUICE_RETURN_IF_ERROR(reader.Read(spec.evaluation.file, "evaluation.file",
-                                       static_cast<size_t>(spec.evaluation.max_prompts), hash,
-                                       set.evaluation));
+    SLUICE_RETURN_IF_ERROR(reader.ReadEvaluation(spec.evaluation, "evaluation", hash, set));
     if (static_cast<size_t>(spec.evaluation.canary.prompts) > set.evaluation.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("evaluation.canary.prompts: is ", spec.evaluation.canary.prompts, ", ",
                        spec.evaluation.file, " has ", set.evaluation.size(), " prompts: ask for no more"));
     }
   }
+  for (size_t i = 0; i < spec.more_evaluations.size(); ++i) {
+    const std::string field = absl::StrCat("more_evaluations[", i, "]");
+    SLUICE_RETURN_IF_ERROR(reader.ReadEvaluation(spec.more_evaluations[i], field, hash, set));
+  }
   if (!spec.warm_start.file.empty()) {
-    SLUICE_RETURN_IF_ERROR(
-        ForEachRow(spec.warm_start.file, "warm_start.file", hash, [&](const Row& row) -> absl::Status {
+    SLUICE_RETURN_IF_ERROR(ForEachRow(
+        spec.warm_start.file, "warm_start.file", cancel, hash, [&](const Row& row) -> absl::Status {
           SLUICE_ASSIGN_OR_RETURN(SupervisedExample example, ReadExample(row, spec, encoder));
           set.warm_start.push_back(std::move(example));
           return absl::OkStatus();

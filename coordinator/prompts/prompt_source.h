@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/prompts/prompt_encoder.h"
+#include "core/base/cancellation.h"
 #include "core/rl/job_spec.h"
 #include "core/rl/trainer.h"
 #include "core/rl/types.h"
@@ -16,13 +17,17 @@
 namespace sluice {
 
 struct PromptSet {
-  std::vector<Prompt> training, evaluation;
+  std::vector<Prompt> training;
+  std::vector<Prompt> evaluation;        // of the evaluation, then of each of more_evaluations
+  std::vector<size_t> evaluation_sizes;  // how many of each
   std::vector<SupervisedExample> warm_start;
   std::string files_hash;  // SHA-256 over all files: the same after a restart, or the job cannot go on
 };
 
-// Reads and checks all files of the job. INVALID_ARGUMENT: "FILE:LINE: field: what is wrong".
-absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& encoder);
+// Reads and checks all files of the job, which takes minutes where they are large. INVALID_ARGUMENT:
+// "FILE:LINE: field: what is wrong". CANCELLED soon after `cancel` is raised.
+absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoder& encoder,
+                                      const CancelToken& cancel = CancelToken());
 // With the job's own encoder.
 absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoderFactory& factory);
 

@@ -117,6 +117,25 @@ TEST_F(PromptSourceTest, ChecksEvaluationAndWarmStartFilesTheSame) {
               HasSubstr("warm.jsonl:2: needs \"completion\""));
 }
 
+TEST_F(PromptSourceTest, ReadsEachEvaluationBehindThoseBefore) {
+  const std::string two =
+      "{\"prompt\": \"ab\", \"answer\": \"1\"}\n{\"prompt\": \"cd\", \"answer\": \"2\"}\n";
+  spec_.evaluation.file = folder_.Write("held.jsonl", two);
+  spec_.evaluation.every_steps = 1;
+  EvaluationSpec more = spec_.evaluation;
+  more.max_prompts = 1;
+  spec_.more_evaluations = {more, spec_.evaluation};
+  const auto set = LoadPrompts(spec_, encoder_);
+  ASSERT_TRUE(set.ok()) << set.status();
+  EXPECT_THAT(set->evaluation_sizes, testing::ElementsAre(2, 1, 2));
+  ASSERT_EQ(set->evaluation.size(), 5u);
+  EXPECT_EQ(set->evaluation[2].text, "ab");
+  EXPECT_EQ(set->evaluation[4].text, "cd");
+  spec_.more_evaluations[1].sampling.max_new_tokens = static_cast<int32_t>(encoder_.max_positions());
+  EXPECT_THAT(std::string(LoadPrompts(spec_, encoder_).status().message()),
+              testing::StartsWith("more_evaluations[1].sampling.max_new_tokens: "));
+}
+
 TEST_F(PromptSourceTest, CanaryNeedsAsManyPromptsAsItSamples) {
   spec_.evaluation.file = folder_.Write("held.jsonl", "{\"prompt\": \"ab\", \"answer\": \"1\"}\n");
   spec_.evaluation.every_steps = 1;

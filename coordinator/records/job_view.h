@@ -25,12 +25,15 @@ struct EvaluationView {
   int64_t step = 0;  // steps trained before it
   PolicyVersion version = kNoPolicyVersion;
   double reward = 0;    // mean over samples with a reward
-  double accuracy = 0;  // share of them that are CORRECT
+  double accuracy = 0;  // share of them that are correct
   int64_t samples = 0;  // with a reward
   double mean_tokens = 0;
   std::map<std::string, double> accuracy_by_kind;  // by the prompts' field "kind"
   // Mean training reward of the steps since the evaluation before it.
   std::optional<double> train_reward = {};
+  std::string name = {};                    // as in more_evaluations; empty: the job's `evaluation`
+  std::map<int32_t, double> pass_at = {};   // by k; of prompts with that many rewards
+  std::vector<EvaluationView> others = {};  // of the same version: those of more_evaluations that were due
 };
 
 // A version that was made of an older one.

@@ -64,7 +64,9 @@ void JobLog::Evaluation(const EvaluationView& e, absl::Time now) {
                                           {"samples", static_cast<double>(e.samples)},
                                           {"mean_tokens", e.mean_tokens}};
   for (const auto& [kind, accuracy] : e.accuracy_by_kind) values[absl::StrCat("accuracy_", kind)] = accuracy;
-  Write("evaluation", e.step, values, now);
+  for (const auto& [k, share] : e.pass_at) values[absl::StrCat("pass_at_", k)] = share;
+  Write(e.name.empty() ? "evaluation" : absl::StrCat("evaluation_", e.name), e.step, values, now);
+  for (const EvaluationView& other : e.others) Evaluation(other, now);
 }
 
 using GaugeFamily = prometheus::Family<prometheus::Gauge>;
@@ -74,6 +76,7 @@ struct CoordinatorMetrics::Job {
   std::map<std::string, prometheus::Gauge*> by_metric;  // step metric -> gauge
   std::map<std::string, prometheus::Gauge*> ledger, queues;
   std::map<JobState, prometheus::Gauge*> states;
+  std::map<std::pair<std::string, std::string>, prometheus::Gauge*> held_out;  // by evaluation and figure
   prometheus::Gauge *version = nullptr, *held = nullptr, *last_step = nullptr, *difference = nullptr,
                     *canary = nullptr;
   uint64_t used = 0;  // when it was, last
@@ -82,7 +85,7 @@ struct CoordinatorMetrics::Job {
 struct CoordinatorMetrics::Series {
   std::map<std::string, GaugeFamily*> metric_families;  // by step metric
   GaugeFamily *ledger = nullptr, *queues = nullptr, *states = nullptr, *version = nullptr, *held = nullptr,
-              *last_step = nullptr, *difference = nullptr, *canary = nullptr;
+              *last_step = nullptr, *difference = nullptr, *canary = nullptr, *held_out = nullptr;
   std::map<JobId, Job> jobs;
   uint64_t uses = 0;
   prometheus::Gauge* events = nullptr;
@@ -208,6 +211,9 @@ CoordinatorMetrics::CoordinatorMetrics(prometheus::Registry& registry) : series_
   s.canary =
       MakeFamily(registry, "sluice_canary_score",
                  "Score of the last version that was tried on one worker; NaN: no sample had a reward.");
+  s.held_out = MakeFamily(registry, "sluice_evaluation",
+                          "Last evaluation of the job, by evaluation (empty: the first) and figure: reward, "
+                          "accuracy, pass_at_K.");
   s.refused =
       MakeCounter(registry, "sluice_canary_refused_total", "Versions that were refused by their canary.");
   s.expired = MakeCounter(registry, "sluice_lease_expired_total", "Leases of workers that ran out.");
@@ -272,6 +278,23 @@ void CoordinatorMetrics::RollingBack() { series_->rollbacks->Increment(); }
 void CoordinatorMetrics::Canary(const JobId& job, const CanaryRecord& record) {
   Of(job).canary->Set(record.score);
   if (record.verdict == CanaryVerdict::kRefused) series_->refused->Increment();
+}
+
+void CoordinatorMetrics::Evaluation(const JobId& job, const EvaluationView& evaluation) {
+  Job& of = Of(job);
+  const auto set = [&](const std::string& figure, double value) {
+    prometheus::Gauge*& gauge = of.held_out[{evaluation.name, figure}];
+    if (gauge == nullptr) {
+      gauge =
+          &series_->held_out->Add({{kJobLabel, job}, {"evaluation", evaluation.name}, {"figure", figure}});
+      of.all.emplace_back(series_->held_out, gauge);
+    }
+    gauge->Set(value);
+  };
+  set("reward", evaluation.reward);
+  set("accuracy", evaluation.accuracy);
+  for (const auto& [k, share] : evaluation.pass_at) set(absl::StrCat("pass_at_", k), share);
+  for (const EvaluationView& other : evaluation.others) Evaluation(job, other);
 }
 
 void CoordinatorMetrics::Count(Straggling what) { series_->straggling.at(what)->Increment(); }

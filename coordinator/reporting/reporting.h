@@ -44,6 +44,7 @@ class CoordinatorMetrics {
   void Events(int64_t waiting);  // for the coordinator's thread
   void LeaseExpired();
   void RollingBack();
+  void Evaluation(const JobId& job, const EvaluationView& evaluation);
   void Canary(const JobId& job, const CanaryRecord& record);
   // Tokens of completions that another worker went on with, and of those that were begun anew or given up.
   void Resumed(int64_t resumed, int64_t lost);

@@ -95,25 +95,66 @@ std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& gr
   return out;
 }
 
-void EvaluationSummary::Add(const Group& group) {
+namespace {
+
+std::string FiguresOf(const EvaluationView& e) {
+  std::string out = absl::StrCat("reward ", e.reward, ", accuracy ", e.accuracy);
+  for (const auto& [k, share] : e.pass_at) absl::StrAppend(&out, ", pass@", k, " ", share);
+  return out;
+}
+
+}  // namespace
+
+std::string DescribeEvaluation(const EvaluationView& evaluation) {
+  std::string out = absl::StrCat("evaluation at step ", evaluation.step, ": ", FiguresOf(evaluation));
+  for (const EvaluationView& other : evaluation.others)
+    absl::StrAppend(&out, "; ", other.name, ": ", FiguresOf(other));
+  return out;
+}
+
+bool IsCorrect(const Verdict& verdict, const EvaluationSpec& evaluation) {
+  VerdictKind kind = verdict.kind;
+  double value = verdict.value;
+  if (!evaluation.correct_by.empty()) {
+    const auto component =
+        std::find_if(verdict.components.begin(), verdict.components.end(),
+                     [&](const VerdictComponent& c) { return c.name == evaluation.correct_by; });
+    if (component == verdict.components.end()) return false;
+    kind = component->kind;
+    value = component->value;
+  }
+  return evaluation.correct_at ? value >= *evaluation.correct_at : kind == VerdictKind::kCorrect;
+}
+
+double PassAtK(int64_t n, int64_t c, int64_t k) {
+  if (n - c < k) return 1;
+  double none = 1;  // C(n-c, k) / C(n, k), factor by factor
+  for (int64_t i = n - c + 1; i <= n; ++i) none *= 1 - static_cast<double>(k) / static_cast<double>(i);
+  return 1 - none;
+}
+
+void EvaluationSummary::Add(const Group& group, const EvaluationSpec& evaluation) {
   const auto kind = group.prompt.fields.find("kind");
   for (const ScoredSample& sample : group.samples) {
     ++completions_;
     tokens_ += static_cast<int64_t>(sample.trajectory.tokens.size());
     if (!sample.verdict.HasReward()) continue;
-    const bool correct = sample.verdict.kind == VerdictKind::kCorrect;
+    const bool correct = IsCorrect(sample.verdict, evaluation);
     ++rewarded_;
     rewards_[group.draw] += sample.verdict.value;
     correct_ += correct;
+    prompts_[group.draw].first += correct;
+    ++prompts_[group.draw].second;
     if (kind == group.prompt.fields.end()) continue;
     kinds_[kind->second].first += correct;
     ++kinds_[kind->second].second;
   }
 }
 
-EvaluationView EvaluationSummary::Finish(PolicyVersion version) const {
+EvaluationView EvaluationSummary::Finish(PolicyVersion version, const EvaluationSpec& evaluation) const {
   EvaluationView out;
   out.step = out.version = version;
+  out.name = evaluation.name;
   out.samples = rewarded_;
   if (rewarded_ > 0) {
     double sum = 0;
@@ -124,6 +165,16 @@ EvaluationView EvaluationSummary::Finish(PolicyVersion version) const {
   if (completions_ > 0) out.mean_tokens = static_cast<double>(tokens_) / static_cast<double>(completions_);
   for (const auto& [kind, part] : kinds_) {
     out.accuracy_by_kind[kind] = static_cast<double>(part.first) / static_cast<double>(part.second);
+  }
+  for (const int32_t k : evaluation.pass_at) {
+    double sum = 0;
+    int64_t prompts = 0;
+    for (const auto& [draw, part] : prompts_) {
+      if (part.second < k) continue;  // some of its samples have no reward
+      sum += PassAtK(part.second, part.first, k);
+      ++prompts;
+    }
+    if (prompts > 0) out.pass_at[k] = sum / static_cast<double>(prompts);
   }
   return out;
 }

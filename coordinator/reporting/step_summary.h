@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/records/job_view.h"
+#include "core/rl/job_spec.h"
 #include "core/rl/types.h"
 
 namespace sluice {
@@ -37,15 +38,27 @@ int64_t PercentileOf(std::vector<int64_t> lengths, double share);
 std::map<std::string, double> SummariseBatch(const std::vector<GroupSummary>& groups,
                                              PolicyVersion version_before, int64_t filtered = 0);
 
-// The result does not depend on the order of the groups.
+// "evaluation at step 5: reward 0.5, accuracy 0.25; NAME: reward ...".
+std::string DescribeEvaluation(const EvaluationView& evaluation);
+
+// The share of samples that are correct counts where the evaluation says: the whole verdict or one component,
+// by its kind or from a value on.
+bool IsCorrect(const Verdict& verdict, const EvaluationSpec& evaluation);
+
+// The probability that of k samples at least one is correct, estimated without bias from n samples of which c
+// are: 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv:2107.03374, equation 1). 1 <= k <= n, 0 <= c <= n.
+double PassAtK(int64_t n, int64_t c, int64_t k);
+
+// The result does not depend on the order of the groups. Add goes by what `evaluation` says of correctness.
 class EvaluationSummary {
  public:
-  void Add(const Group& group);
-  EvaluationView Finish(PolicyVersion version) const;
+  void Add(const Group& group, const EvaluationSpec& evaluation = {});
+  EvaluationView Finish(PolicyVersion version, const EvaluationSpec& evaluation = {}) const;
 
  private:
   int64_t completions_ = 0, tokens_ = 0, rewarded_ = 0, correct_ = 0;
   std::map<Draw, double> rewards_;                            // sums of the groups
+  std::map<Draw, std::pair<int64_t, int64_t>> prompts_;       // correct, samples with a reward
   std::map<std::string, std::pair<int64_t, int64_t>> kinds_;  // kind -> correct, samples with a reward
 };
 

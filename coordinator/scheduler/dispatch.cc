@@ -66,13 +66,30 @@ void SchedulerStep::DispatchPending() {
   }
 }
 
+// The row of the evaluation's prompt number `started`, and its samples. Rows of those that are not due are
+// passed over.
+std::pair<int64_t, int64_t> SchedulerStep::NextHeldOut() const {
+  int64_t number = s_.evaluation->started, row = s_.plan.evaluation_prompts;
+  if (number < row) return {number, s_.plan.evaluation_samples};
+  number -= row;
+  for (const HeldOutPlan& more : s_.plan.more_evaluations) {
+    if (IsDue(s_.plan, more, s_.evaluation->version)) {
+      if (number < more.prompts) return {row + number, more.samples};
+      number -= more.prompts;
+    }
+    row += more.prompts;
+  }
+  return {row, 1};  // behind all: not reached while started < prompts
+}
+
 void SchedulerStep::DispatchEvaluation() {
   while (s_.evaluation->started < s_.evaluation->prompts) {
-    const GroupKey key{true, static_cast<Draw>(s_.evaluation->started)};
+    const auto [row, samples] = NextHeldOut();
+    const GroupKey key{true, static_cast<Draw>(row)};
     if (PickFor(key) == nullptr) return;
     ++s_.evaluation->started;
     GroupState& group = s_.groups[key];
-    group.samples.resize(static_cast<size_t>(s_.plan.evaluation_samples));
+    group.samples.resize(static_cast<size_t>(samples));
     Place(key, group);
     StartAttempt(key);
   }

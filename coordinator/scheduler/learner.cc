@@ -20,6 +20,9 @@ void SchedulerStep::DriveEvaluation() {
     s_.evaluation = EvaluationRun{.version = s_.version, .prompts = s_.plan.canary.prompts, .canary = true};
   } else if (evaluation_due()) {
     s_.evaluation = EvaluationRun{.version = s_.version, .prompts = s_.plan.evaluation_prompts};
+    for (const HeldOutPlan& more : s_.plan.more_evaluations) {
+      if (IsDue(s_.plan, more, s_.version)) s_.evaluation->prompts += more.prompts;
+    }
   }
 }
 

@@ -10,6 +10,7 @@ void FollowRecord(JobPlan& plan, std::shared_ptr<const ReplaySchedule> record) {
   plan.deterministic = true;
   plan.drop_on_deadline = plan.filter_ties = false;
   plan.evaluation_every = plan.evaluation_prompts = 0;
+  plan.more_evaluations.clear();
   plan.guard = {};
   plan.gate = {};
   plan.canary = {};

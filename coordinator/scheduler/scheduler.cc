@@ -11,7 +11,11 @@
 
 namespace sluice {
 
-JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
+bool IsDue(const JobPlan& plan, const HeldOutPlan& more, PolicyVersion version) {
+  return version % more.every == 0 || version >= plan.stop_steps;
+}
+
+JobPlan PlanOf(const JobSpec& spec, const std::vector<size_t>& evaluation_prompts) {
   JobPlan plan;
   plan.groups_per_step = spec.batch.groups_per_step;
   plan.group_size = spec.sampling.group_size;
@@ -22,9 +26,16 @@ JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts) {
   plan.filter_ties = spec.grpo.filter_ties;
   plan.deterministic = spec.deterministic;
   plan.max_filtered_groups = spec.grpo.max_filtered_groups;
-  plan.evaluation_every = evaluation_prompts > 0 ? spec.evaluation.every_steps : 0;
-  plan.evaluation_prompts = evaluation_prompts;
-  plan.evaluation_samples = spec.evaluation.samples_per_prompt;
+  if (!evaluation_prompts.empty()) {
+    plan.evaluation_every = spec.evaluation.every_steps;
+    plan.evaluation_prompts = static_cast<int64_t>(evaluation_prompts[0]);
+    plan.evaluation_samples = spec.evaluation.samples_per_prompt;
+  }
+  for (size_t i = 1; i < evaluation_prompts.size(); ++i) {
+    const EvaluationSpec& more = spec.more_evaluations.at(i - 1);
+    plan.more_evaluations.push_back(
+        {more.every_steps, static_cast<int64_t>(evaluation_prompts[i]), more.samples_per_prompt});
+  }
   plan.gate = spec.evaluation.gate;
   plan.canary = spec.evaluation.canary;
   plan.guard = spec.guard;

@@ -68,6 +68,12 @@ struct SampleRef {
   friend auto operator<=>(const SampleRef&, const SampleRef&) = default;
 };
 
+// An evaluation beside the first, whose prompts come behind its and those of the others before.
+struct HeldOutPlan {
+  int64_t every = 0;  // steps; a multiple of the first's
+  int64_t prompts = 0, samples = 1;
+};
+
 // The constants of a job.
 struct JobPlan {
   int64_t groups_per_step = 1, group_size = 2, max_versions = 0, stop_steps = 1, warm_start_steps = 0;
@@ -75,6 +81,7 @@ struct JobPlan {
   int64_t max_filtered_groups = 0;  // that tie, for each step; 0: no limit
   int64_t evaluation_every = 0;     // steps; 0: never
   int64_t evaluation_prompts = 0, evaluation_samples = 1;
+  std::vector<HeldOutPlan> more_evaluations = {};
   GateSpec gate;
   CanarySpec canary;
   GuardSpec guard;
@@ -92,7 +99,10 @@ struct JobPlan {
   // Of a replay: what it follows in place of the formulas. Shared: it does not change.
   std::shared_ptr<const ReplaySchedule> replay = nullptr;
 };
-JobPlan PlanOf(const JobSpec& spec, int64_t evaluation_prompts);
+// `evaluation_prompts`: how many each evaluation has, the first before the others.
+JobPlan PlanOf(const JobSpec& spec, const std::vector<size_t>& evaluation_prompts);
+// Whether version `version`, which is evaluated, is by this one too.
+bool IsDue(const JobPlan& plan, const HeldOutPlan& more, PolicyVersion version);
 
 // Makes the plan that of a replay: a deterministic job whose draws, batches and versions are the recorded
 // ones, without evaluations and what else a job decides by itself.
@@ -201,7 +211,7 @@ struct BarredDraws {
 
 struct EvaluationRun {
   PolicyVersion version = kNoPolicyVersion;
-  int64_t prompts = 0;            // the first
+  int64_t prompts = 0;            // the first, then those of others that are due
   bool canary = false;            // on the canary alone, and not an evaluation that is due
   int64_t started = 0, done = 0;  // prompts
 };

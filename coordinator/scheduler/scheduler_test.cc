@@ -362,6 +362,26 @@ TEST_F(SchedulerTest, EvaluatesBehindABarrier) {
   EXPECT_TRUE(All<SettleSample>().empty()) << "evaluation samples are not in the ledger";
 }
 
+TEST_F(SchedulerTest, EvaluatesWhatElseIsDueInTheSameRun) {
+  s_.plan.evaluation_every = 1;
+  s_.plan.evaluation_prompts = 3;
+  s_.plan.more_evaluations = {{.every = 4, .prompts = 2, .samples = 1},
+                              {.every = 1, .prompts = 1, .samples = 3}};
+  s_.evaluated_step = 0;  // version 0, where all are due
+  Begin();
+  CompleteAll(0);
+  while (s_.learner.op != LearnerOp::kStep) AnswerLearner();
+  log_.clear();
+  AnswerLearner();
+  LoadAll();
+  std::vector<std::pair<Draw, size_t>> rows;
+  for (const auto& start : TakeAll<StartGenerate>()) {
+    if (start.group.evaluation) rows.emplace_back(start.group.draw, start.indices.size());
+  }
+  const std::vector<std::pair<Draw, size_t>> due = {{0, 1}, {1, 1}, {2, 1}, {5, 3}};
+  EXPECT_EQ(rows, due) << "rows 3 and 4 are of the one that comes with every fourth step";
+}
+
 TEST_F(SchedulerTest, HandsOutNothingWhilePausedAndGoesOnAfter) {
   Begin();
   Send(PauseEvent{});

@@ -122,6 +122,7 @@ class SchedulerStep {
   void Dispatch();
   void DispatchPending();
   void DispatchEvaluation();
+  std::pair<int64_t, int64_t> NextHeldOut() const;
   void DispatchNew();
   void DispatchNewGroups();
   void DispatchFixedDraws();

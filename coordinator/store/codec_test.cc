@@ -139,6 +139,15 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.batch = {6, 1000, 0.5};
   spec.staleness = {4, OnDeadline::kWait, SwapMode::kContinue};
   spec.evaluation = {"/e", 3, 4, 5, HeldOutMeasure::kReward, {true, 0.25, 0.5}, {3, 0.5, 0.125}};
+  spec.evaluation.correct_by = "answer";
+  spec.evaluation.correct_at = 0.5;
+  EvaluationSpec more;
+  more.file = "/more";
+  more.every_steps = 6;
+  more.name = "greedy";
+  more.pass_at = {1, 4};
+  more.sampling = {0, 0.5, 0.25, 3, 77};
+  spec.more_evaluations = {more, more};
   spec.guard = {0.5, 0.25, 4, 2, 0.125, 6, GuardAction::kPause, 7};
   spec.checkpoint = {7, 8, 9};
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
@@ -169,6 +178,13 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->evaluation.canary.prompts, 3);
   EXPECT_EQ(read->evaluation.canary.max_drop, 0.5);
   EXPECT_EQ(read->evaluation.canary.min_score, 0.125);
+  EXPECT_EQ(read->evaluation.correct_by, "answer");
+  EXPECT_EQ(read->evaluation.correct_at, 0.5);
+  ASSERT_EQ(read->more_evaluations.size(), 2u);
+  EXPECT_EQ(read->more_evaluations[1].name, "greedy");
+  EXPECT_EQ(read->more_evaluations[1].sampling.temperature, 0);
+  EXPECT_EQ(read->more_evaluations[1].sampling.max_new_tokens, 77);
+  EXPECT_EQ(read->more_evaluations[1].pass_at, (std::vector<int32_t>{1, 4}));
   EXPECT_EQ(read->guard.max_kl, 0.5);
   EXPECT_EQ(read->guard.max_skipped_nonfinite, 2);
   EXPECT_EQ(read->guard.action, GuardAction::kPause);
@@ -261,6 +277,13 @@ TEST(ViewJson, ReadsBackRecordsWithNumbersThatAreNone) {
   auto evaluation = EvaluationFromJson(EvaluationToJson({5, 5, 0.5, 0.25, 8, 3.5, {{"easy", 1.0}}}));
   ASSERT_TRUE(evaluation.ok());
   EXPECT_EQ(evaluation->accuracy_by_kind.at("easy"), 1.0);
+  EvaluationView other{.step = 5, .accuracy = 0.75, .name = "greedy", .pass_at = {{1, 0.5}, {8, 1}}};
+  evaluation = EvaluationFromJson(EvaluationToJson({.step = 5, .others = {other, other}}));
+  ASSERT_TRUE(evaluation.ok());
+  ASSERT_EQ(evaluation->others.size(), 2u);
+  EXPECT_EQ(evaluation->others[1].name, "greedy");
+  EXPECT_EQ(evaluation->others[1].accuracy, 0.75);
+  EXPECT_EQ(evaluation->others[1].pass_at, other.pass_at);
   EXPECT_FALSE(EvaluationFromJson("[]").ok());
 }
 

@@ -142,29 +142,43 @@ void VisitLearning(Io& io, T& spec) {
 }
 
 template <typename Io, typename T>
+void VisitEvaluation(Io& io, T& e) {
+  io("file", e.file);
+  io("every_steps", e.every_steps);
+  io("samples_per_prompt", e.samples_per_prompt);
+  io("max_prompts", e.max_prompts);
+  io("measure", e.measure);
+  io.Object("gate", e.gate, [](auto& v, auto& g) {
+    v("on", g.on);
+    v("min_score", g.min_score);
+    v("max_drop", g.max_drop);
+  });
+  io.Object("canary", e.canary, [](auto& v, auto& c) {
+    v("prompts", c.prompts);
+    v("max_drop", c.max_drop);
+    v("min_score", c.min_score);
+  });
+  io("name", e.name);
+  io("correct_by", e.correct_by);
+  io("correct_at", e.correct_at);
+  io("pass_at", e.pass_at);
+  io.Object("sampling", e.sampling, [](auto& v, auto& s) {
+    v("temperature", s.temperature);
+    v("top_k", s.top_k);
+    v("top_p", s.top_p);
+    v("min_p", s.min_p);
+    v("max_new_tokens", s.max_new_tokens);
+  });
+}
+
+template <typename Io, typename T>
 void VisitStages(Io& io, T& spec) {
   io.Object("staleness", spec.staleness, [](auto& v, auto& s) {
     v("max_versions", s.max_versions);
     v("on_deadline", s.on_deadline);
     v("on_new_version", s.on_new_version);
   });
-  io.Object("evaluation", spec.evaluation, [](auto& v, auto& e) {
-    v("file", e.file);
-    v("every_steps", e.every_steps);
-    v("samples_per_prompt", e.samples_per_prompt);
-    v("max_prompts", e.max_prompts);
-    v("measure", e.measure);
-    v.Object("gate", e.gate, [](auto& io_gate, auto& g) {
-      io_gate("on", g.on);
-      io_gate("min_score", g.min_score);
-      io_gate("max_drop", g.max_drop);
-    });
-    v.Object("canary", e.canary, [](auto& io_canary, auto& c) {
-      io_canary("prompts", c.prompts);
-      io_canary("max_drop", c.max_drop);
-      io_canary("min_score", c.min_score);
-    });
-  });
+  io.Object("evaluation", spec.evaluation, [](auto& v, auto& e) { VisitEvaluation(v, e); });
   io.Object("guard", spec.guard, [](auto& v, auto& g) {
     v("max_kl", g.max_kl);
     v("min_entropy", g.min_entropy);
@@ -347,6 +361,11 @@ std::string SpecToJson(const JobSpec& spec) {
   for (const RewardComponentSpec& component : spec.reward.components)
     reward.push_back(ComponentToJson(component));
   writer.out["reward"] = std::move(reward);
+  for (const EvaluationSpec& evaluation : spec.more_evaluations) {
+    Writer one;
+    VisitEvaluation(one, evaluation);
+    writer.out["more_evaluations"].push_back(std::move(one.out));
+  }
   writer("reward_combination", spec.reward.combination);
   return writer.out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -363,6 +382,10 @@ absl::StatusOr<JobSpec> SpecFromJson(absl::string_view text) {
       spec.reward.components.push_back(std::move(read));
     }
     reader("reward_combination", spec.reward.combination);
+    for (const json& evaluation : in.value("more_evaluations", json::array())) {
+      Reader one(evaluation);
+      VisitEvaluation(one, spec.more_evaluations.emplace_back());
+    }
     return spec;
   } catch (const json::exception& error) {
     return absl::DataLossError(absl::StrCat("the stored job spec cannot be read: ", error.what()));

@@ -51,6 +51,37 @@ std::optional<ReplayDifference> DifferenceIn(const json& in, const char* name) {
                           d.at("replayed").get<std::string>()};
 }
 
+json JsonOf(const EvaluationView& e) {
+  json out = {{"step", e.step},
+              {"policy_version", e.version},
+              {"reward", e.reward},
+              {"accuracy", e.accuracy},
+              {"samples", e.samples},
+              {"mean_tokens", e.mean_tokens},
+              {"kinds", Numbers(e.accuracy_by_kind)}};
+  if (e.train_reward) out["train_reward"] = *e.train_reward;
+  if (!e.name.empty()) out["name"] = e.name;
+  for (const auto& [k, share] : e.pass_at) out["pass_at"].push_back({k, share});
+  for (const EvaluationView& other : e.others) out["others"].push_back(JsonOf(other));
+  return out;
+}
+
+void ReadEvaluation(const json& in, EvaluationView& out) {
+  out.step = in.at("step").get<int64_t>();
+  out.version = in.at("policy_version").get<int64_t>();
+  out.reward = in.at("reward").get<double>();
+  out.accuracy = in.at("accuracy").get<double>();
+  out.samples = in.at("samples").get<int64_t>();
+  out.mean_tokens = in.at("mean_tokens").get<double>();
+  out.accuracy_by_kind = NumbersFrom(in.at("kinds"));
+  if (in.contains("train_reward")) out.train_reward = in.at("train_reward").get<double>();
+  out.name = in.value("name", "");
+  for (const json& pass : in.value("pass_at", json::array()))
+    out.pass_at[pass.at(0).get<int32_t>()] = pass.at(1).get<double>();
+  for (const json& other : in.value("others", json::array()))
+    ReadEvaluation(other, out.others.emplace_back());
+}
+
 }  // namespace
 
 std::string StepRecordToJson(const StepRecordView& record) {
@@ -71,28 +102,11 @@ absl::StatusOr<StepRecordView> StepRecordFromJson(absl::string_view text) {
 }
 
 std::string EvaluationToJson(const EvaluationView& e) {
-  json out = {{"step", e.step},
-              {"policy_version", e.version},
-              {"reward", e.reward},
-              {"accuracy", e.accuracy},
-              {"samples", e.samples},
-              {"mean_tokens", e.mean_tokens},
-              {"kinds", Numbers(e.accuracy_by_kind)}};
-  if (e.train_reward) out["train_reward"] = *e.train_reward;
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonOf(e).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 absl::StatusOr<EvaluationView> EvaluationFromJson(absl::string_view text) {
-  return Parse<EvaluationView>(text, [](const json& in, EvaluationView& out) {
-    out.step = in.at("step").get<int64_t>();
-    out.version = in.at("policy_version").get<int64_t>();
-    out.reward = in.at("reward").get<double>();
-    out.accuracy = in.at("accuracy").get<double>();
-    out.samples = in.at("samples").get<int64_t>();
-    out.mean_tokens = in.at("mean_tokens").get<double>();
-    out.accuracy_by_kind = NumbersFrom(in.at("kinds"));
-    if (in.contains("train_reward")) out.train_reward = in.at("train_reward").get<double>();
-  });
+  return Parse<EvaluationView>(text, ReadEvaluation);
 }
 
 std::string ReplayStepToJson(const ReplayStepView& s) {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/rl/reward_check.h"
@@ -57,13 +60,75 @@ void CheckOptimizer(const OptimizerSpec& optimizer, Rules& rules) {
   rules.InRange(optimizer.max_grad_norm, 0, 1e9, "optimizer.max_grad_norm");
 }
 
-void CheckStages(const JobSpec& spec, Rules& rules) {
-  rules.InRange(static_cast<double>(spec.evaluation.every_steps), 0, 1e9, "evaluation.every_steps");
-  rules.Require(spec.evaluation.file.empty() || spec.evaluation.every_steps > 0, "evaluation.every_steps",
+// What any evaluation has; `field` is its name in the spec.
+void CheckHeldOut(const JobSpec& spec, const EvaluationSpec& evaluation, const std::string& field,
+                  Rules& rules) {
+  rules.InRange(evaluation.samples_per_prompt, 1, 4096, absl::StrCat(field, ".samples_per_prompt"));
+  const std::vector<RewardComponentSpec>& components = spec.reward.components;
+  const bool known = std::any_of(components.begin(), components.end(),
+                                 [&](const auto& c) { return c.name == evaluation.correct_by; });
+  rules.Require(evaluation.correct_by.empty() || known, absl::StrCat(field, ".correct_by"),
+                absl::StrCat("no component of the reward is named \"", evaluation.correct_by, "\""));
+  rules.InRange(evaluation.correct_at.value_or(0), -1e9, 1e9, absl::StrCat(field, ".correct_at"));
+  const std::string pass_at = absl::StrCat(field, ".pass_at");
+  rules.Require(evaluation.pass_at.size() <= kMaxPassAt, pass_at,
+                absl::StrCat("must have at most ", kMaxPassAt, " values"));
+  int32_t before = 0;
+  for (const int32_t k : evaluation.pass_at) {
+    rules.Require(k > before, pass_at, "must be at least 1 and rise");
+    rules.Require(k <= evaluation.samples_per_prompt, pass_at,
+                  absl::StrCat("pass@", k, " needs that many samples: raise ", field,
+                               ".samples_per_prompt, which is ", evaluation.samples_per_prompt));
+    before = k;
+  }
+  const SamplingParams sampling = SamplingOf(spec.sampling.params, evaluation);
+  rules.Keep(Validate(sampling), absl::StrCat(field, ".sampling."));
+  rules.Require(sampling.temperature != 0 || evaluation.samples_per_prompt == 1,
+                absl::StrCat(field, ".samples_per_prompt"),
+                "must be 1 at temperature 0, where all samples of a prompt are the same");
+}
+
+void CheckEvaluation(const JobSpec& spec, Rules& rules) {
+  const EvaluationSpec& evaluation = spec.evaluation;
+  rules.InRange(static_cast<double>(evaluation.every_steps), 0, 1e9, "evaluation.every_steps");
+  rules.Require(evaluation.file.empty() || evaluation.every_steps > 0, "evaluation.every_steps",
                 "must be at least 1 when evaluation.file is given");
-  rules.Require(!spec.evaluation.file.empty() || spec.evaluation.every_steps == 0, "evaluation.file",
+  rules.Require(!evaluation.file.empty() || evaluation.every_steps == 0, "evaluation.file",
                 "is needed when evaluation.every_steps is given");
-  rules.InRange(spec.evaluation.samples_per_prompt, 1, 4096, "evaluation.samples_per_prompt");
+  rules.Require(evaluation.name.empty(), "evaluation.name", "is of more_evaluations; leave it out");
+  CheckHeldOut(spec, evaluation, "evaluation", rules);
+}
+
+bool IsEvaluationName(absl::string_view name) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), fits);
+}
+
+void CheckMoreEvaluations(const JobSpec& spec, Rules& rules) {
+  const std::vector<EvaluationSpec>& more = spec.more_evaluations;
+  rules.Require(more.size() <= kMaxMoreEvaluations, "more_evaluations",
+                absl::StrCat("at most ", kMaxMoreEvaluations));
+  rules.Require(more.empty() || !spec.evaluation.file.empty(), "more_evaluations",
+                "go with the steps of the first: give evaluation { file every_steps } too");
+  std::set<std::string> names;
+  for (size_t i = 0; i < more.size(); ++i) {
+    const std::string field = absl::StrCat("more_evaluations[", i, "]");
+    rules.Require(IsEvaluationName(more[i].name), absl::StrCat(field, ".name"),
+                  "must be 1 to 32 of a to z, 0 to 9 and _");
+    rules.Require(names.insert(more[i].name).second, absl::StrCat(field, ".name"), "is another's too");
+    rules.Require(!more[i].file.empty(), absl::StrCat(field, ".file"), "must name a JSON Lines file");
+    rules.Require(
+        more[i].every_steps > 0 && spec.evaluation.every_steps > 0 &&
+            more[i].every_steps % spec.evaluation.every_steps == 0,
+        absl::StrCat(field, ".every_steps"),
+        absl::StrCat("must be a multiple of evaluation.every_steps, ", spec.evaluation.every_steps));
+    rules.Require(!more[i].gate.on, absl::StrCat(field, ".gate"), "only evaluation has one");
+    rules.Require(!more[i].canary.on(), absl::StrCat(field, ".canary"), "only evaluation has one");
+    CheckHeldOut(spec, more[i], field, rules);
+  }
+}
+
+void CheckStages(const JobSpec& spec, Rules& rules) {
   rules.InRange(static_cast<double>(spec.checkpoint.every_steps), 1, 1e9, "checkpoint.every_steps");
   rules.InRange(spec.checkpoint.keep, 1, 1000, "checkpoint.keep");
   rules.InRange(spec.checkpoint.progress_tokens, 0, 1 << 20, "checkpoint.progress_tokens");
@@ -179,6 +244,18 @@ PolicyVersion RollBackFloor(const JobSpec& spec, PolicyVersion version) {
   return RegularCheckpointBefore(spec.checkpoint, version - longest + 1);
 }
 
+SamplingParams SamplingOf(const SamplingParams& training, const EvaluationSpec& evaluation) {
+  SamplingParams out = training;
+  const HeldOutSampling& own = evaluation.sampling;
+  if (own.temperature) out.temperature = *own.temperature;
+  if (own.top_k) out.top_k = *own.top_k;
+  if (own.top_p) out.top_p = *own.top_p;
+  if (own.min_p) out.min_p = *own.min_p;
+  if (own.max_new_tokens) out.max_new_tokens = *own.max_new_tokens;
+  out.record_experts = false;
+  return out;
+}
+
 absl::Status Validate(const JobSpec& spec) {
   Rules rules;
   rules.Require(!spec.name.empty() && spec.name.size() <= 128, "name", "must have 1 to 128 characters");
@@ -201,6 +278,8 @@ absl::Status Validate(const JobSpec& spec) {
   rules.InRange(spec.batch.micro_batch_tokens, 1, 1 << 26, "batch.micro_batch_tokens");
   rules.InRange(spec.batch.over_sampling, 0, 1, "batch.over_sampling");
   rules.InRange(spec.staleness.max_versions, 0, 1000, "staleness.max_versions");
+  CheckEvaluation(spec, rules);
+  CheckMoreEvaluations(spec, rules);
   CheckStages(spec, rules);
   CheckGate(spec.evaluation, rules);
   CheckCanary(spec.evaluation, rules);

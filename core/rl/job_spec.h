@@ -155,15 +155,31 @@ struct CanarySpec {
   bool on() const { return prompts > 0; }
 };
 
+// How the samples of an evaluation are drawn; what is absent is as in the job's sampling.
+struct HeldOutSampling {
+  std::optional<float> temperature = {}, top_p = {}, min_p = {};
+  std::optional<int32_t> top_k = {}, max_new_tokens = {};
+};
+
 struct EvaluationSpec {
   std::string file;         // empty: no evaluation
   int64_t every_steps = 0;  // also before the first and after the last step
   int32_t samples_per_prompt = 1;
   int32_t max_prompts = 0;  // 0: all
   HeldOutMeasure measure = HeldOutMeasure::kAccuracy;
-  GateSpec gate;
-  CanarySpec canary;
+  GateSpec gate = {};
+  CanarySpec canary = {};
+  std::string name = {};                  // of one of more_evaluations
+  std::string correct_by = {};            // the component that tells what is correct; empty: the whole
+  std::optional<double> correct_at = {};  // what is worth at least this is correct; absent: what is CORRECT
+  std::vector<int32_t> pass_at = {};      // k of each pass@k, rising
+  HeldOutSampling sampling = {};
 };
+constexpr size_t kMaxMoreEvaluations = 16, kMaxPassAt = 16;
+
+// Of the evaluation's samples. The experts that tokens are routed to are not recorded: only training replays
+// them.
+SamplingParams SamplingOf(const SamplingParams& training, const EvaluationSpec& evaluation);
 
 struct CheckpointSpec {
   int64_t every_steps = 20;
@@ -231,6 +247,8 @@ struct JobSpec {
   BatchSpec batch;
   StalenessSpec staleness;
   EvaluationSpec evaluation;
+  std::vector<EvaluationSpec>
+      more_evaluations;  // with `evaluation`, at some of its steps; without gate and canary
   CheckpointSpec checkpoint;
   WarmStartSpec warm_start;
   TimeoutSpec timeout;

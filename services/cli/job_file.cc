@@ -135,6 +135,7 @@ void ResolvePaths(v1::JobSpec& spec, const std::string& folder) {
   if (spec.has_model()) spec.mutable_model()->set_path(resolve(spec.model().path()));
   if (spec.has_prompts()) spec.mutable_prompts()->set_file(resolve(spec.prompts().file()));
   if (spec.has_evaluation()) spec.mutable_evaluation()->set_file(resolve(spec.evaluation().file()));
+  for (v1::EvaluationSpec& more : *spec.mutable_more_evaluations()) more.set_file(resolve(more.file()));
   if (spec.has_warm_start()) spec.mutable_warm_start()->set_file(resolve(spec.warm_start().file()));
 }
 

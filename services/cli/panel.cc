@@ -144,6 +144,36 @@ std::string Decisions(const v1::Job& job) {
   return out;
 }
 
+// One row each, the first and the newest: step, reward, share that is correct, pass@k, shares by kind.
+std::string EvaluationTable(const std::vector<const v1::Evaluation*>& all, int limit) {
+  if (all.empty()) return "";
+  std::set<std::string> kinds;
+  std::set<int32_t> pass_at;
+  for (const v1::Evaluation* e : all) {
+    for (const auto& [kind, accuracy] : e->accuracy_by_kind()) kinds.insert(kind);
+    for (const auto& [k, share] : e->pass_at()) pass_at.insert(k);
+  }
+  std::string out = absl::StrFormat("  %8s%10s%10s", "step", "reward", "correct");
+  for (const int32_t k : pass_at) absl::StrAppendFormat(&out, "%10s", absl::StrCat("pass@", k));
+  for (const std::string& kind : kinds) absl::StrAppendFormat(&out, "  %14s", kind.substr(0, 14));
+  out += "\n";
+  const auto share = [](const auto& of, const auto& key) {
+    const auto it = of.find(key);
+    return it == of.end() ? "-" : absl::StrFormat("%.3f", it->second);
+  };
+  const size_t newest = all.size() - std::min(all.size(), static_cast<size_t>(std::max(0, limit - 1)));
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i > 0 && i < newest) continue;
+    const v1::Evaluation& e = *all[i];
+    absl::StrAppendFormat(&out, "  %8d%10.3f%10.3f", e.step(), e.reward(), e.accuracy());
+    for (const int32_t k : pass_at) absl::StrAppendFormat(&out, "%10s", share(e.pass_at(), k));
+    for (const std::string& kind : kinds)
+      absl::StrAppendFormat(&out, "  %14s", share(e.accuracy_by_kind(), kind));
+    out += "\n";
+  }
+  return out;
+}
+
 std::string Events(const v1::Job& job) {
   std::string out;
   const int first = std::max(0, job.events_size() - kEventsShown);
@@ -227,34 +257,28 @@ std::string LedgerLine(const v1::Ledger& ledger) {
 }
 
 std::string RenderEvaluations(const v1::Job& job, int limit) {
-  if (job.evaluations().empty()) return "";
-  std::set<std::string> kinds;
-  for (const v1::Evaluation& e : job.evaluations()) {
-    for (const auto& [kind, accuracy] : e.accuracy_by_kind()) kinds.insert(kind);
-  }
-  std::string out = absl::StrFormat("  %8s%10s%10s", "step", "reward", "correct");
-  for (const std::string& kind : kinds) absl::StrAppendFormat(&out, "  %14s", kind.substr(0, 14));
-  out += "\n";
-  // The first and the newest.
-  std::vector<int> rows;
-  for (int i = 0; i < job.evaluations_size(); ++i) {
-    if (i == 0 || i > job.evaluations_size() - limit) rows.push_back(i);
-  }
-  for (const int i : rows) {
-    const v1::Evaluation& e = job.evaluations(i);
-    absl::StrAppendFormat(&out, "  %8d%10.3f%10.3f", e.step(), e.reward(), e.accuracy());
-    for (const std::string& kind : kinds) {
-      const auto it = e.accuracy_by_kind().find(kind);
-      absl::StrAppendFormat(&out, "  %14s",
-                            it == e.accuracy_by_kind().end() ? "-" : absl::StrFormat("%.3f", it->second));
+  std::vector<const v1::Evaluation*> all;
+  for (const v1::Evaluation& e : job.evaluations()) all.push_back(&e);
+  std::string out = EvaluationTable(all, limit);
+  for (const v1::EvaluationSpec& more : job.spec().more_evaluations()) {
+    all.clear();
+    for (const v1::Evaluation& e : job.evaluations()) {
+      for (const v1::Evaluation& other : e.others()) {
+        if (other.name() == more.name()) all.push_back(&other);
+      }
     }
-    out += "\n";
+    if (!all.empty()) absl::StrAppend(&out, "  ", more.name(), "\n", EvaluationTable(all, limit));
   }
   return out;
 }
 
 std::string WarnOfShaping(const v1::JobSpec& spec) {
-  if (spec.evaluation().file().empty()) return "";
+  const auto by_all = [](const v1::EvaluationSpec& e) {
+    return !e.file().empty() && e.correct_by().empty() && !e.has_correct_at();
+  };
+  const bool counted = by_all(spec.evaluation()) ||
+                       std::any_of(spec.more_evaluations().begin(), spec.more_evaluations().end(), by_all);
+  if (!counted) return "";
   const auto weight = [](const v1::RewardComponent& c) {
     return c.has_weight() ? std::abs(c.weight()) : 1.0;
   };
@@ -273,7 +297,8 @@ std::string WarnOfShaping(const v1::JobSpec& spec) {
       "a sample is CORRECT, which held-out accuracy counts, only where every component with a weight "
       "says so: ",
       absl::StrJoin(small, ", "),
-      " may leave none. Look at reward_COMPONENT instead of the accuracy, or give it weight 0");
+      " may leave none. Let evaluation.correct_by name the component that tells, or give "
+      "evaluation.correct_at");
 }
 
 std::string RenderPanel(const v1::WatchJobResponse& state, const StepHistory& history, int width) {
@@ -322,6 +347,8 @@ std::string RenderLine(const v1::Job& job) {
   if (!job.evaluations().empty()) {
     const v1::Evaluation& last = *job.evaluations().rbegin();
     absl::StrAppendFormat(&out, " held_out %.3f@%d", last.accuracy(), last.step());
+    for (const v1::Evaluation& other : last.others())
+      absl::StrAppendFormat(&out, " %s %.3f", other.name(), other.accuracy());
   }
   // What is long has a line of its own.
   const auto text = [&out](absl::string_view label, const std::string& said) {

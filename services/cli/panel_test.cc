@@ -222,6 +222,11 @@ TEST(PanelTest, WarnsOfASmallComponentThatLeavesNoSampleCorrect) {
   EXPECT_EQ(WarnOfShaping(spec), "") << "nothing is evaluated";
   spec.mutable_evaluation()->set_file("held_out.jsonl");
   EXPECT_THAT(WarnOfShaping(spec), HasSubstr("\"short\" (weight 0.1) may leave none"));
+  v1::JobSpec told = spec;
+  told.mutable_evaluation()->set_correct_by("answer");
+  EXPECT_EQ(WarnOfShaping(told), "");
+  told.add_more_evaluations()->set_file("more.jsonl");
+  EXPECT_THAT(WarnOfShaping(told), HasSubstr("correct_by"));
   brief->set_weight(0);
   EXPECT_EQ(WarnOfShaping(spec), "");
 }
@@ -240,6 +245,25 @@ TEST(PanelTest, ShowsTheFirstAndTheNewestEvaluations) {
   const std::string table = RenderEvaluations(job, 3);
   for (const char* step : {"       0  ", "      80  ", "      90  "}) EXPECT_THAT(table, HasSubstr(step));
   EXPECT_THAT(table, Not(HasSubstr("      40  ")));
+}
+
+TEST(PanelTest, ShowsEachEvaluationByItsName) {
+  v1::Job job;
+  job.mutable_spec()->add_more_evaluations()->set_name("hard");
+  v1::Evaluation& first = *job.add_evaluations();
+  first.set_accuracy(0.25);
+  EXPECT_THAT(RenderEvaluations(job, 3), Not(HasSubstr("hard")));
+  v1::Evaluation& other = *first.add_others();
+  other.set_name("hard");
+  other.set_accuracy(0.125);
+  (*other.mutable_pass_at())[8] = 0.625;
+  EXPECT_EQ(RenderEvaluations(job, 3),
+            "      step    reward   correct\n"
+            "         0     0.000     0.250\n"
+            "  hard\n"
+            "      step    reward   correct    pass@8\n"
+            "         0     0.000     0.125     0.625\n");
+  EXPECT_THAT(RenderLine(job), HasSubstr("held_out 0.250@0 hard 0.125"));
 }
 
 TEST(RenderPanelTest, ShowsTheComponentsOfARewardApart) {

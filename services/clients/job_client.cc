@@ -30,7 +30,7 @@ absl::StatusOr<std::string> JobClient::Submit(const v1::JobSpec& spec, const std
   *request.mutable_spec() = spec;
   request.set_request_id(request_id);
   v1::SubmitJobResponse response;
-  ClientCall call(peer_, Deadline(), &options_.cancel);
+  ClientCall call(peer_, absl::Now() + options_.submit_timeout, &options_.cancel);
   SLUICE_RETURN_IF_ERROR(call.Result(stub_->SubmitJob(call.context(), request, &response)));
   return response.job();
 }
@@ -39,7 +39,7 @@ absl::StatusOr<v1::CheckJobResponse> JobClient::Check(const v1::JobSpec& spec) {
   v1::CheckJobRequest request;
   *request.mutable_spec() = spec;
   v1::CheckJobResponse response;
-  ClientCall call(peer_, Deadline(), &options_.cancel);
+  ClientCall call(peer_, absl::Now() + options_.submit_timeout, &options_.cancel);
   SLUICE_RETURN_IF_ERROR(call.Result(stub_->CheckJob(call.context(), request, &response)));
   return response;
 }

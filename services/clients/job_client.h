@@ -18,6 +18,8 @@ namespace sluice {
 
 struct JobClientOptions {
   absl::Duration timeout = absl::Seconds(30);  // of most calls
+  absl::Duration submit_timeout =
+      absl::Minutes(30);  // of Submit and Check, which read and tokenise the prompts
   absl::Duration export_timeout = absl::Minutes(30);
   CancelToken cancel;  // ends calls under way
 };

@@ -15,6 +15,8 @@ class FakeJobs final : public v1::JobService::Service {
  public:
   grpc::Status SubmitJob(grpc::ServerContext*, const v1::SubmitJobRequest* request,
                          v1::SubmitJobResponse* response) override {
+    if (request->spec().name() == "slow")
+      absl::SleepFor(absl::Milliseconds(300));  // as long prompts are read
     response->set_job(request->spec().name() + "/" + request->request_id());
     return grpc::Status::OK;
   }
@@ -106,6 +108,17 @@ TEST_F(JobClientTest, CarriesEachCallAndItsAnswer) {
   EXPECT_EQ(*client_.Export("j", 2, "p"), 2);
   EXPECT_EQ(*client_.Export("j", 0, "p"), 0);
   EXPECT_EQ(*client_.Export("j", std::nullopt, "p"), 9);
+}
+
+TEST_F(JobClientTest, WaitsForPromptsToBeReadLongerThanForOtherCalls) {
+  JobClientOptions options;
+  options.timeout = absl::Milliseconds(50);
+  v1::JobSpec spec;
+  spec.set_name("slow");
+  EXPECT_TRUE(JobClient(server_.peer(), options).Submit(spec, "id").ok());
+  options.submit_timeout = absl::Milliseconds(50);
+  EXPECT_EQ(JobClient(server_.peer(), options).Submit(spec, "id").status().code(),
+            absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(JobClientTest, KeepsTheErrorAndNamesThePeer) {

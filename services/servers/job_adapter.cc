@@ -58,13 +58,14 @@ JobAdapter::JobAdapter(Coordinator& coordinator, Executor& executor)
 grpc::ServerUnaryReactor* JobAdapter::SubmitJob(grpc::CallbackServerContext* context,
                                                 const v1::SubmitJobRequest* request,
                                                 v1::SubmitJobResponse* response) {
-  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+  return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
     FieldCheck check;
     check.AtMost(request->request_id().size(), kMaxNameBytes, "request_id", "bytes");
     SLUICE_RETURN_IF_ERROR(check.status());
     SLUICE_RETURN_IF_ERROR(CheckKnownFields(*request));
     SLUICE_ASSIGN_OR_RETURN(const JobSpec spec, FromProto(request->spec()));
-    SLUICE_ASSIGN_OR_RETURN(*response->mutable_job(), coordinator_.Submit(spec, request->request_id()));
+    SLUICE_ASSIGN_OR_RETURN(*response->mutable_job(),
+                            coordinator_.Submit(spec, request->request_id(), call.cancel));
     return absl::OkStatus();
   });
 }
@@ -72,12 +73,13 @@ grpc::ServerUnaryReactor* JobAdapter::SubmitJob(grpc::CallbackServerContext* con
 grpc::ServerUnaryReactor* JobAdapter::CheckJob(grpc::CallbackServerContext* context,
                                                const v1::CheckJobRequest* request,
                                                v1::CheckJobResponse* response) {
-  return RunUnary(executor_, context, [this, request, response]() -> absl::Status {
+  return RunUnary(executor_, context, [this, request, response](const CallContext& call) -> absl::Status {
     SLUICE_RETURN_IF_ERROR(CheckKnownFields(*request));
     SLUICE_ASSIGN_OR_RETURN(const JobSpec spec, FromProto(request->spec()));
-    SLUICE_ASSIGN_OR_RETURN(const CheckedJob checked, coordinator_.Check(spec));
+    SLUICE_ASSIGN_OR_RETURN(const CheckedJob checked, coordinator_.Check(spec, call.cancel));
     *response->mutable_resolved_spec() = ToProto(checked.spec);
     for (const std::string& line : checked.plan) response->add_plan(line);
+    for (const std::string& line : checked.warnings) response->add_warnings(line);
     return absl::OkStatus();
   });
 }

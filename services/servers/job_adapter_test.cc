@@ -35,12 +35,15 @@ class FakeCoordinator final : public Coordinator {
     ++view.revision;
   }
 
-  absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id) override {
+  absl::StatusOr<JobId> Submit(const JobSpec& spec, const std::string& request_id,
+                               const CancelToken&) override {
     if (spec.name == "refused") return absl::InvalidArgumentError("prompts.file: line 3: not JSON");
     submitted = spec;
     return absl::StrCat("job-", request_id);
   }
-  absl::StatusOr<CheckedJob> Check(const JobSpec& spec) override { return CheckedJob{spec, {"one", "two"}}; }
+  absl::StatusOr<CheckedJob> Check(const JobSpec& spec, const CancelToken&) override {
+    return CheckedJob{spec, {"one", "two"}, {"careful"}};
+  }
   absl::StatusOr<JobView> Get(const JobId& job) override {
     absl::MutexLock lock(&mu_);
     auto it = jobs_.find(job);

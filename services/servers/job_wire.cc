@@ -37,6 +37,9 @@ v1::Evaluation ToProto(const EvaluationView& view) {
   out.set_mean_tokens(view.mean_tokens);
   SetMap(view.accuracy_by_kind, out.mutable_accuracy_by_kind());
   if (view.train_reward) out.set_train_reward(*view.train_reward);
+  out.set_name(view.name);
+  for (const auto& [k, share] : view.pass_at) (*out.mutable_pass_at())[k] = share;
+  for (const EvaluationView& other : view.others) *out.add_others() = ToProto(other);
   return out;
 }
 

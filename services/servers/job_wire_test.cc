@@ -24,7 +24,9 @@ JobView FullView() {
   view.stalled = "learner-0: step 4";
   view.learner = "learner-1";
   view.rollout_workers = 6;
-  view.evaluations.push_back({2, 3, 0.25, 0.5, 8, 12.5, {{"easy", 1.0}}, 0.75});
+  EvaluationView evaluation{2, 3, 0.25, 0.5, 8, 12.5, {{"easy", 1.0}}, 0.75};
+  evaluation.others.push_back({.accuracy = 0.25, .name = "greedy", .pass_at = {{4, 0.5}}});
+  view.evaluations.push_back(evaluation);
   view.events.push_back({absl::FromUnixSeconds(7), "started"});
   view.create_time = absl::FromUnixSeconds(1);
   view.max_staleness = 2;
@@ -68,6 +70,10 @@ TEST(JobWireTest, EveryFieldOfAJobIsCarried) {
   EXPECT_EQ(job.exact_compared(), 100);
   EXPECT_EQ(job.exact_max_difference(), 0.125);
   EXPECT_EQ(job.evaluations(0).train_reward(), 0.75);
+  ASSERT_EQ(job.evaluations(0).others_size(), 1);
+  EXPECT_EQ(job.evaluations(0).others(0).name(), "greedy");
+  EXPECT_EQ(job.evaluations(0).others(0).accuracy(), 0.25);
+  EXPECT_EQ(job.evaluations(0).others(0).pass_at().at(4), 0.5);
   EXPECT_EQ(job.promoted_version(), 2);
   ASSERT_EQ(job.rollbacks_size(), 1);
   EXPECT_EQ(job.rollbacks(0).policy_version(), 4);

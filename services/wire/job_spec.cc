@@ -152,25 +152,55 @@ absl::Status ReadStaleness(const v1::StalenessSpec& proto, bool deterministic, S
   }
 }
 
-absl::Status ReadControl(const v1::JobSpec& proto, JobSpec& out) {
-  switch (proto.evaluation().measure()) {
+absl::Status ReadEvaluation(const v1::EvaluationSpec& proto, const std::string& field, EvaluationSpec& out) {
+  out.file = proto.file();
+  out.every_steps = proto.every_steps();
+  SetUnlessZero(proto.samples_per_prompt(), out.samples_per_prompt);
+  out.max_prompts = proto.max_prompts();
+  out.name = proto.name();
+  out.correct_by = proto.correct_by();
+  if (proto.has_correct_at()) out.correct_at = proto.correct_at();
+  out.pass_at.assign(proto.pass_at().begin(), proto.pass_at().end());
+  const v1::HeldOutSampling& sampling = proto.sampling();
+  if (sampling.has_temperature()) out.sampling.temperature = sampling.temperature();
+  if (sampling.has_top_k()) out.sampling.top_k = sampling.top_k();
+  if (sampling.has_top_p()) out.sampling.top_p = sampling.top_p();
+  if (sampling.has_min_p()) out.sampling.min_p = sampling.min_p();
+  if (sampling.has_max_new_tokens()) out.sampling.max_new_tokens = sampling.max_new_tokens();
+  const v1::GateSpec& gate = proto.gate();
+  out.gate.on = proto.has_gate();
+  if (gate.has_min_score()) out.gate.min_score = gate.min_score();
+  out.gate.max_drop = gate.max_drop();
+  const v1::CanarySpec& canary = proto.canary();
+  out.canary.prompts = canary.prompts();
+  if (canary.has_max_drop()) out.canary.max_drop = canary.max_drop();
+  if (canary.has_min_score()) out.canary.min_score = canary.min_score();
+  switch (proto.measure()) {
     case v1::EvaluationSpec::MEASURE_UNSPECIFIED:
     case v1::EvaluationSpec::ACCURACY:
-      break;
+      return absl::OkStatus();
     case v1::EvaluationSpec::REWARD:
-      out.evaluation.measure = HeldOutMeasure::kReward;
-      break;
+      out.measure = HeldOutMeasure::kReward;
+      return absl::OkStatus();
     default:
-      return UnknownValue("evaluation.measure", proto.evaluation().measure());
+      return UnknownValue(absl::StrCat(field, ".measure"), proto.measure());
   }
-  const v1::GateSpec& gate = proto.evaluation().gate();
-  out.evaluation.gate.on = proto.evaluation().has_gate();
-  if (gate.has_min_score()) out.evaluation.gate.min_score = gate.min_score();
-  out.evaluation.gate.max_drop = gate.max_drop();
-  const v1::CanarySpec& canary = proto.evaluation().canary();
-  out.evaluation.canary.prompts = canary.prompts();
-  if (canary.has_max_drop()) out.evaluation.canary.max_drop = canary.max_drop();
-  if (canary.has_min_score()) out.evaluation.canary.min_score = canary.min_score();
+}
+
+absl::Status ReadEvaluations(const v1::JobSpec& proto, JobSpec& out) {
+  SLUICE_RETURN_IF_ERROR(ReadEvaluation(proto.evaluation(), "evaluation", out.evaluation));
+  if (static_cast<size_t>(proto.more_evaluations_size()) > kMaxMoreEvaluations)
+    return absl::InvalidArgumentError(absl::StrCat("more_evaluations: at most ", kMaxMoreEvaluations));
+  for (int i = 0; i < proto.more_evaluations_size(); ++i) {
+    EvaluationSpec& more = out.more_evaluations.emplace_back();
+    SLUICE_RETURN_IF_ERROR(
+        ReadEvaluation(proto.more_evaluations(i), absl::StrCat("more_evaluations[", i, "]"), more));
+    if (more.every_steps == 0) more.every_steps = out.evaluation.every_steps;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadControl(const v1::JobSpec& proto, JobSpec& out) {
   const v1::GuardSpec& guard = proto.guard();
   if (guard.has_max_kl()) out.guard.max_kl = guard.max_kl();
   if (guard.has_min_entropy()) out.guard.min_entropy = guard.min_entropy();
@@ -192,10 +222,6 @@ absl::Status ReadControl(const v1::JobSpec& proto, JobSpec& out) {
 }
 
 void ReadStages(const v1::JobSpec& proto, JobSpec& out) {
-  out.evaluation.file = proto.evaluation().file();
-  out.evaluation.every_steps = proto.evaluation().every_steps();
-  SetUnlessZero(proto.evaluation().samples_per_prompt(), out.evaluation.samples_per_prompt);
-  out.evaluation.max_prompts = proto.evaluation().max_prompts();
   SetUnlessZero(proto.checkpoint().every_steps(), out.checkpoint.every_steps);
   SetUnlessZero(proto.checkpoint().keep(), out.checkpoint.keep);
   if (proto.checkpoint().has_progress_tokens())
@@ -228,6 +254,11 @@ absl::Status CheckWhole(const v1::JobSpec& proto, const JobSpec& spec) {
   check.Require(!proto.has_evaluation() || !spec.evaluation.file.empty(), "evaluation.file",
                 "is needed; leave evaluation out to have none");
   check.NotNegative(spec.evaluation.max_prompts, "evaluation.max_prompts");
+  for (size_t i = 0; i < spec.more_evaluations.size(); ++i) {
+    const std::string field = absl::StrCat("more_evaluations[", i, "]");
+    check.AtMost(spec.more_evaluations[i].file.size(), kMaxPathBytes, absl::StrCat(field, ".file"), "bytes");
+    check.NotNegative(spec.more_evaluations[i].max_prompts, absl::StrCat(field, ".max_prompts"));
+  }
   check.Require(!proto.has_warm_start() || (!spec.warm_start.file.empty() && spec.warm_start.steps > 0),
                 "warm_start", "file and steps are both needed; leave warm_start out to have none");
   check.Require(!proto.has_replay() || !spec.replay.job.empty(), "replay.job",
@@ -318,6 +349,15 @@ void WriteCanary(const CanarySpec& spec, v1::CanarySpec& out) {
   if (spec.min_score) out.set_min_score(*spec.min_score);
 }
 
+// Nothing where all is as in training.
+void WriteHeldOutSampling(const HeldOutSampling& spec, v1::EvaluationSpec& out) {
+  if (spec.temperature) out.mutable_sampling()->set_temperature(*spec.temperature);
+  if (spec.top_k) out.mutable_sampling()->set_top_k(*spec.top_k);
+  if (spec.top_p) out.mutable_sampling()->set_top_p(*spec.top_p);
+  if (spec.min_p) out.mutable_sampling()->set_min_p(*spec.min_p);
+  if (spec.max_new_tokens) out.mutable_sampling()->set_max_new_tokens(*spec.max_new_tokens);
+}
+
 void WriteEvaluation(const EvaluationSpec& spec, v1::EvaluationSpec& out) {
   out.set_file(spec.file);
   out.set_every_steps(spec.every_steps);
@@ -325,6 +365,11 @@ void WriteEvaluation(const EvaluationSpec& spec, v1::EvaluationSpec& out) {
   out.set_max_prompts(spec.max_prompts);
   out.set_measure(spec.measure == HeldOutMeasure::kReward ? v1::EvaluationSpec::REWARD
                                                           : v1::EvaluationSpec::ACCURACY);
+  out.set_name(spec.name);
+  out.set_correct_by(spec.correct_by);
+  if (spec.correct_at) out.set_correct_at(*spec.correct_at);
+  out.mutable_pass_at()->Add(spec.pass_at.begin(), spec.pass_at.end());
+  WriteHeldOutSampling(spec.sampling, out);
   if (spec.canary.on()) WriteCanary(spec.canary, *out.mutable_canary());
   if (!spec.gate.on) return;
   if (spec.gate.min_score) out.mutable_gate()->set_min_score(*spec.gate.min_score);
@@ -333,6 +378,7 @@ void WriteEvaluation(const EvaluationSpec& spec, v1::EvaluationSpec& out) {
 
 void WriteStages(const JobSpec& spec, v1::JobSpec& out) {
   if (!spec.evaluation.file.empty()) WriteEvaluation(spec.evaluation, *out.mutable_evaluation());
+  for (const EvaluationSpec& more : spec.more_evaluations) WriteEvaluation(more, *out.add_more_evaluations());
   if (HasLimits(spec.guard) || spec.evaluation.canary.on()) WriteGuard(spec.guard, *out.mutable_guard());
   out.mutable_checkpoint()->set_every_steps(spec.checkpoint.every_steps);
   out.mutable_checkpoint()->set_keep(spec.checkpoint.keep);
@@ -415,6 +461,7 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
   out.replay = {proto.replay().job(), proto.replay().steps()};
   SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.deterministic, out.staleness));
   ReadStages(proto, out);
+  SLUICE_RETURN_IF_ERROR(ReadEvaluations(proto, out));
   SLUICE_RETURN_IF_ERROR(ReadControl(proto, out));
   SLUICE_RETURN_IF_ERROR(CheckWhole(proto, out));
   SLUICE_RETURN_IF_ERROR(Validate(out));

@@ -82,7 +82,10 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
     batch { groups_per_step: 2 micro_batch_tokens: 100 over_sampling: 0.25 }
     staleness { max_versions: 0 on_deadline: WAIT on_new_version: CONTINUE }
     evaluation { file: "h" every_steps: 2 samples_per_prompt: 3 max_prompts: 4 measure: REWARD
-                 gate { min_score: 0.25 max_drop: 0.125 } canary { prompts: 3 max_drop: 0 min_score: -1 } }
+                 gate { min_score: 0.25 max_drop: 0.125 } canary { prompts: 3 max_drop: 0 min_score: -1 }
+                 correct_by: "form" correct_at: 0.5 pass_at: [ 1, 3 ] }
+    more_evaluations { name: "greedy" file: "g" every_steps: 4 samples_per_prompt: 1 measure: ACCURACY
+                       sampling { temperature: 0 top_k: 3 top_p: 0.5 min_p: 0.25 max_new_tokens: 70 } }
     guard { max_kl: 0.5 min_entropy: 0.1 max_entropy: 4 max_skipped_nonfinite: 0 held_out_drop: 0.2 steps: 5 action: PAUSE
             max_rollbacks: 7 }
     checkpoint { every_steps: 5 keep: 1 progress_tokens: 0 }
@@ -97,6 +100,15 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
   google::protobuf::util::MessageDifferencer differ;
   differ.ReportDifferencesToString(&difference);
   EXPECT_TRUE(differ.Compare(ToProto(*spec), proto)) << difference;
+}
+
+TEST(JobSpecProto, AnotherEvaluationComesWithEachOfTheFirst) {
+  v1::JobSpec proto = Parse(kMinimal);
+  proto.MergeFrom(
+      Parse("evaluation { file: \"h\" every_steps: 7 } more_evaluations { name: \"g\" file: \"g\" }"));
+  const auto spec = FromProto(proto);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->more_evaluations.at(0).every_steps, 7);
 }
 
 TEST(JobSpecProto, CanaryHasAGuardWithoutLimits) {
@@ -137,6 +149,26 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
       {"evaluation { }", "evaluation.file"},
       {"evaluation { file: \"h\" }", "evaluation.every_steps"},
       {"evaluation { file: \"h\" every_steps: 1 max_prompts: -1 }", "evaluation.max_prompts"},
+      {"evaluation { file: \"h\" every_steps: 1 correct_by: \"form\" }", "evaluation.correct_by"},
+      {"evaluation { file: \"h\" every_steps: 1 correct_at: nan }", "evaluation.correct_at"},
+      {"evaluation { file: \"h\" every_steps: 1 pass_at: 2 }", "evaluation.pass_at"},
+      {"evaluation { file: \"h\" every_steps: 1 samples_per_prompt: 4 pass_at: [ 2, 1 ] }",
+       "evaluation.pass_at"},
+      {"evaluation { file: \"h\" every_steps: 1 samples_per_prompt: 4 pass_at: 0 }", "evaluation.pass_at"},
+      {"evaluation { file: \"h\" every_steps: 1 sampling { top_p: 2 } }", "evaluation.sampling.top_p"},
+      {"evaluation { file: \"h\" every_steps: 1 samples_per_prompt: 2 sampling { temperature: 0 } }",
+       "evaluation.samples_per_prompt"},
+      {"evaluation { file: \"h\" every_steps: 1 name: \"a\" }", "evaluation.name"},
+      {"more_evaluations { name: \"a\" file: \"h\" every_steps: 1 }", "more_evaluations"},
+      {"evaluation { file: \"h\" every_steps: 2 } more_evaluations { file: \"h\" }",
+       "more_evaluations[0].name"},
+      {"evaluation { file: \"h\" every_steps: 2 } more_evaluations { name: \"a\" }",
+       "more_evaluations[0].file"},
+      {"evaluation { file: \"h\" every_steps: 2 } more_evaluations { name: \"a\" file: \"h\" every_steps: 3 "
+       "}",
+       "more_evaluations[0].every_steps"},
+      {"evaluation { file: \"h\" every_steps: 2 } more_evaluations { name: \"a\" file: \"h\" gate {} }",
+       "more_evaluations[0].gate"},
       {"warm_start { file: \"w\" }", "warm_start"},
       {"warm_start { steps: 5 }", "warm_start"},
       {"warm_start { file: \"w\" steps: 5 warmup_steps: -1 }", "warm_start.warmup_steps"},

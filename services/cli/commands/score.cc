@@ -12,6 +12,7 @@
 #include "services/cli/command.h"
 #include "services/cli/exit_code.h"
 #include "services/cli/rows/generate_row.h"
+#include "services/cli/rows/interruption.h"
 #include "services/cli/rows/private_worker.h"
 #include "services/cli/rows/rows_report.h"
 #include "services/cli/supervisor/process.h"
@@ -28,6 +29,7 @@ struct ScoreOptions {
   std::string model, endpoint, input, output, dtype = "bf16", path = "rollout";
   int threads = 0;
   double timeout_seconds = 3600;
+  bool resume = false;
 };
 
 // Of the model's folder; what is wrong with that, the worker says.
@@ -47,10 +49,12 @@ absl::StatusOr<std::string> ServedJob(const Peer& peer, v1::RolloutService::Stub
   return response.job().empty() ? kPrivateJob : response.job();
 }
 
-absl::StatusOr<RowsOutcome> ScoreByRollout(const ScoreOptions& o) {
+absl::StatusOr<RowsOutcome> ScoreByRollout(const ScoreOptions& o, const Interruption& interruption) {
   std::optional<PrivateWorker> own;
   if (o.endpoint.empty()) {
-    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, PrivateWorker::Start({o.model, o.dtype, o.threads}));
+    PrivateWorkerOptions options = {o.model, o.dtype, o.threads};
+    options.cancel = interruption.token();
+    SLUICE_ASSIGN_OR_RETURN(PrivateWorker started, PrivateWorker::Start(options));
     own.emplace(std::move(started));
   }
   SLUICE_ASSIGN_OR_RETURN(const Peer peer, Connect(own ? own->address() : o.endpoint));
@@ -59,6 +63,8 @@ absl::StatusOr<RowsOutcome> ScoreByRollout(const ScoreOptions& o) {
   const ModelLimits limits = LimitsOf(o.model);
   RowsOptions rows;
   rows.threads = kScoresAtOnce;
+  rows.cancel = interruption.token();
+  rows.resume = o.resume;
   return ProcessFile(
       o.input, o.output, rows, [&](size_t index, const nlohmann::json& json) -> absl::StatusOr<RowResult> {
         SLUICE_ASSIGN_OR_RETURN(const ScoreRow row, ParseScoreRow(json, index));
@@ -95,13 +101,20 @@ int ScoreByLearner(const ScoreOptions& o) {
 int ScoreFile(const ScoreOptions& o) {
   if (const absl::Status distinct = CheckDistinct(o.input, o.output); !distinct.ok()) return Report(distinct);
   if (o.path == "learner") {
+    if (o.resume) {
+      return Report(absl::InvalidArgumentError(
+          "--resume needs --path rollout: the learner's path writes its output whole at the end"));
+    }
     if (!o.endpoint.empty() || o.model.empty())
       return Report(absl::InvalidArgumentError("--path learner needs --model and no --endpoint"));
     return ScoreByLearner(o);
   }
   if (o.model.empty() == o.endpoint.empty())
     return Report(absl::InvalidArgumentError("either --model or --endpoint is needed"));
-  return ReportRows(ScoreByRollout(o));
+  const Interruption interruption;
+  const auto outcome = ScoreByRollout(o, interruption);
+  return absl::IsCancelled(outcome.status()) && interruption.token().cancelled() ? kInterrupted
+                                                                                 : ReportRows(outcome);
 }
 
 }  // namespace
@@ -116,7 +129,9 @@ void AddScoreCommand(CommandLine& line) {
       "them: the two must\n"
       "agree to the last bit on one machine. A row that is wrong gives {\"id\", \"error\", \"line\"} and "
       "exit "
-      "code 1; the others go on.",
+      "code 1; the others go on. Ctrl-C lets the rows under way finish (a second one does not), and --resume "
+      "goes "
+      "on behind them.",
       [](CLI::App& command, ScoreOptions& o) {
         command.add_option("--model", o.model, "Hugging Face directory");
         command.add_option("--endpoint", o.endpoint,
@@ -126,6 +141,9 @@ void AddScoreCommand(CommandLine& line) {
             .add_option("--output", o.output,
                         "JSON Lines, written as they are known (--path learner: whole at the end)")
             ->required();
+        command.add_flag(
+            "--resume", o.resume,
+            "Go on behind the rows that an earlier run with the same input wrote (path rollout)");
         command.add_option("--dtype", o.dtype, "What the weights are rounded to")
             ->capture_default_str()
             ->check(CLI::IsMember({"fp32", "bf16"}));

@@ -3,8 +3,10 @@
 
 #include <iostream>
 #include <optional>
+#include <thread>
 
 #include "CLI/CLI.hpp"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
@@ -26,6 +28,29 @@ struct SubmitOptions {
   std::vector<std::string> set;
   std::string request_id;
   bool wait = false, json = false;
+};
+
+// Says once, while it lives, that the coordinator is at work.
+class SlowNotice {
+ public:
+  SlowNotice()
+      : thread_([this] {
+          if (over_.WaitForNotificationWithTimeout(kQuiet)) return;
+          std::cerr << "sluice: the coordinator reads and tokenises the prompts; a large file takes minutes "
+                       "(Ctrl-C: no job is made)"
+                    << std::endl;
+        }) {}
+  ~SlowNotice() {
+    over_.Notify();
+    thread_.join();
+  }
+  SlowNotice(const SlowNotice&) = delete;
+  SlowNotice& operator=(const SlowNotice&) = delete;
+
+ private:
+  static constexpr absl::Duration kQuiet = absl::Seconds(3);
+  absl::Notification over_;
+  std::thread thread_;
 };
 
 void AddJobFileOptions(CLI::App& command, SubmitOptions& o) {
@@ -59,7 +84,12 @@ int Submit(const SubmitOptions& o) {
   if (o.wait) interruption.emplace();  // before there are other threads
   const auto spec = ReadJob(o.file, o.set);
   if (!spec.ok()) return Report(spec.status());
-  const auto job = SubmitJob(o.connection, *spec, kSubmitPatience, o.request_id);
+  const auto job = [&] {
+    const SlowNotice notice;
+    std::optional<OnInterruption> stop;
+    if (o.wait) stop.emplace(*interruption, [] { _exit(kInterrupted); });
+    return SubmitJob(o.connection, *spec, kSubmitPatience, o.request_id);
+  }();
   if (!job.ok()) return Report(LocateMistake(job.status(), o.file, o.set));
   std::cout << nlohmann::json{{"job", *job}}.dump() << std::endl;
   if (!o.wait) return kDone;
@@ -79,10 +109,14 @@ int Check(const SubmitOptions& o) {
   if (!spec.ok()) return Report(spec.status());
   const auto client = ConnectToCoordinator(o.connection);
   if (!client.ok()) return Report(client.status());
-  const auto checked = (*client)->Check(*spec);
+  const auto checked = [&] {
+    const SlowNotice notice;
+    return (*client)->Check(*spec);
+  }();
   if (!checked.ok()) return Report(LocateMistake(checked.status(), o.file, o.set));
   const std::string warning = WarnOfShaping(checked->resolved_spec());
   if (!warning.empty()) std::cerr << "sluice: warning: " << warning << "\n";
+  for (const std::string& line : checked->warnings()) std::cerr << "sluice: warning: " << line << "\n";
   if (o.json) {
     std::cout << ToJson(*checked, /*pretty=*/true);
     return kDone;
