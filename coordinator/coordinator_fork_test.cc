@@ -86,18 +86,41 @@ TEST_F(CoordinatorForkTest, ADeterministicJobWaitsForTheLearnerThatItHad) {
   spec_.deterministic = true;
   spec_.staleness.on_deadline = OnDeadline::kWait;
   const JobId job = Begin();
+  const auto waits = [](const JobView& view) {
+    return view.waiting_for.find("ranks, threads and processor") != std::string::npos;
+  };
   RestartOther();
-  const JobView paused = AwaitPause(job);
-  EXPECT_THAT(paused.error, HasSubstr("came out different"));
-  EXPECT_THAT(paused.waiting_for, HasSubstr("ranks, threads and processor"));
+  const JobView waiting = Await(job, waits);
+  EXPECT_EQ(waiting.state, JobState::kRunning);
+  EXPECT_THAT(waiting.waiting_for, HasSubstr("came out different"));
+  RestartOther();
+  RestartCoordinator();
+  Await(job, waits);
   trainer_->RestoreArithmetic();
   trainer_->Restart();
-  RegisterLearner();
-  ASSERT_TRUE(coordinator_->Resume(job).ok());
+  RegisterLearner();  // and nobody resumes it
   const JobView end = AwaitEnd(job);
   EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
   EXPECT_TRUE(end.rollbacks.empty());
   ExpectSound(end);
+}
+
+TEST_F(CoordinatorForkTest, AForkLeavesTheGuardItsRollbacks) {
+  spec_.guard.max_kl = 1e6;
+  spec_.guard.max_rollbacks = spec_.guard.steps = 1;
+  spec_.stop_steps = 5000;
+  const JobId job = Begin();
+  for (size_t forks = 1; forks <= 2; ++forks) {
+    RestartOther();
+    Await(job, [&](const JobView& view) { return view.rollbacks.size() == forks; });
+    AwaitStep(job, coordinator_->Get(job)->step + 2);
+  }
+  RestartCoordinator();
+  const int64_t step = coordinator_->Get(job)->step;
+  for (PolicyVersion v = step + 10; v < step + 400; ++v) trainer_->SetMetric(v, "kl", 1e9);
+  Await(job, [](const JobView& view) { return view.rollbacks.size() == 3; });
+  const JobView paused = AwaitPause(job);
+  EXPECT_THAT(paused.error, HasSubstr("guard.max_rollbacks 1 are used up"));
 }
 
 TEST_F(CoordinatorForkTest, WaitsForTheLearnersFolderAndRedoesWhatItCanWithout) {

@@ -16,8 +16,8 @@ namespace sluice {
 void JobRun::Apply(absl::Time now, const RecordRollBack& a) {
   const Fork& f = a.fork;
   ForgetEvaluation();  // of the version that is left, where one was under way
-  writes_.push_back([job = row_.view.job,
-                     rollback = StoredRollback{f.version, f.parent, f.first_draw, f.reason, now, false}](
+  writes_.push_back([job = row_.view.job, rollback = StoredRollback{f.version, f.parent, f.first_draw,
+                                                                    f.reason, now, false, f.by_guard}](
                         StoreTransaction& tx) { return tx.RecordRollBack(job, rollback); });
   reports_.push_back([](CoordinatorMetrics* metrics) {
     if (metrics != nullptr) metrics->RollingBack();
@@ -78,8 +78,8 @@ HeldOutScore JobRun::ScoreOf(const EvaluationView& e) const {
 absl::Status JobRun::RestoreRollbacks(Store& store) {
   SLUICE_ASSIGN_OR_RETURN(const std::vector<StoredRollback> rollbacks, store.LoadRollbacks(row_.view.job));
   for (const StoredRollback& stored : rollbacks) {
-    Fork fork{stored.version, stored.parent, stored.first_draw, stored.reason};
-    ++state_.rollbacks;
+    Fork fork{stored.version, stored.parent, stored.first_draw, stored.reason, stored.by_guard};
+    state_.rollbacks += stored.by_guard ? 1 : 0;
     if (stored.committed) {
       state_.fork = std::move(fork);
     } else {

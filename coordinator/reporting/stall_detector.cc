@@ -43,7 +43,8 @@ class WaitFinder {
       waits_.push_back({WaitKind::kRegistration, "learner", "a learner to register", "", {}});
       return;
     }
-    if (!learner.busy && learner.open && learner.backoff == absl::ZeroDuration()) return;
+    const bool waits = s_.plan.deterministic && !learner.different.empty();
+    if (!waits && !learner.busy && learner.open && learner.backoff == absl::ZeroDuration()) return;
     waits_.push_back({WaitKind::kLearner,
                       absl::StrCat("learner ", s_.version, " ", learner.version, " ", learner.warm_steps, " ",
                                    learner.added.size()),
@@ -52,6 +53,7 @@ class WaitFinder {
 
   std::string LearnerCall() const {
     const LearnerState& learner = s_.learner;
+    if (!learner.busy && !learner.different.empty()) return kLearnerThatItHad;
     if (!learner.busy) return learner.open ? "the next call" : "the job to be opened";
     switch (learner.op) {
       case LearnerOp::kOpen:

@@ -70,7 +70,7 @@ void SchedulerStep::DispatchPending() {
 // passed over.
 std::pair<int64_t, int64_t> SchedulerStep::NextHeldOut() const {
   int64_t number = s_.evaluation->started, row = s_.plan.evaluation_prompts;
-  if (number < row) return {number, s_.plan.evaluation_samples};
+  if (s_.evaluation->canary || number < row) return {number, s_.plan.evaluation_samples};
   number -= row;
   for (const HeldOutPlan& more : s_.plan.more_evaluations) {
     if (IsDue(s_.plan, more, s_.evaluation->version)) {

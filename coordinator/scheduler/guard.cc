@@ -191,11 +191,11 @@ void SchedulerStep::BeginRollBack(const Breach& breach) {
   PolicyVersion parent =
       std::max(s_.fork.version, RegularCheckpointBefore(s_.plan.checkpoint, breach.first_bad));
   if (s_.promoted >= s_.fork.version && s_.promoted < breach.first_bad) parent = s_.promoted;
-  GoBack(parent, breach.what);
+  GoBack(parent, breach.what, /*by_guard=*/true);
 }
 
-void SchedulerStep::GoBack(PolicyVersion parent, const std::string& why) {
-  Fork fork{.version = s_.version + 1, .parent = parent, .reason = why};
+void SchedulerStep::GoBack(PolicyVersion parent, const std::string& why, bool by_guard) {
+  Fork fork{.version = s_.version + 1, .parent = parent, .reason = why, .by_guard = by_guard};
   const std::string reason = absl::StrCat("version ", fork.version, " goes back to version ", fork.parent);
   Do(Note{absl::StrCat(why, "; ", reason)});
   GiveUpEvaluation();
@@ -208,7 +208,7 @@ void SchedulerStep::GoBack(PolicyVersion parent, const std::string& why) {
   s_.blocked_since = absl::InfiniteFuture();
   s_.batch.clear();
   ForgetAdded();
-  ++s_.rollbacks;
+  s_.rollbacks += by_guard ? 1 : 0;
   s_.rollback = fork;
   Do(RecordRollBack{std::move(fork)});
 }

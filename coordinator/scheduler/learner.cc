@@ -56,6 +56,7 @@ void SchedulerStep::DriveLearner() {
   // Before the first version there is nothing to keep.
   if (s_.yields && s_.version >= 0) return MakeDurable();
   if (s_.paused) return;
+  if (!learner.different.empty() && s_.plan.deterministic) return;  // until another registers
   if (!learner.different.empty()) return Call(LearnerOp::kFindCheckpoint, learner.version);
   if (learner.version == kNoPolicyVersion) {
     if (learner.warm_steps < s_.plan.warm_start_steps) return Call(LearnerOp::kSupervise, learner.warm_steps);
@@ -175,14 +176,13 @@ void SchedulerStep::On(const LearnerDone& e) {
   }
 }
 
-// A step cannot be redone: what was made of it cannot be gone on from.
+// A step cannot be redone: what was made of it cannot be gone on from. A deterministic job waits for a
+// learner that can: the next that registers is tried.
 void SchedulerStep::CameOutDifferent(const std::string& why) {
   LearnerState& learner = s_.learner;
   if (s_.plan.deterministic) {
-    learner.open = false;
-    return PauseFor(absl::StrCat(why,
-                                 "; the job is deterministic: start the learner with the ranks, threads and ",
-                                 "processor that it had, then `sluice resume`"));
+    learner.different = why;
+    return Do(Note{absl::StrCat(why, "; the job is deterministic and waits for ", kLearnerThatItHad)});
   }
   const bool made = learner.op == LearnerOp::kPublishFirst || learner.op == LearnerOp::kRollBack;
   if (made && learner.open) learner.version = learner.op_version;
@@ -194,7 +194,7 @@ void SchedulerStep::ForkFrom(PolicyVersion checkpoint) {
   const bool lost = checkpoint < s_.checkpointed && !s_.goes_on_without;
   if (lost || checkpoint == kNoPolicyVersion) return PauseForLost(why, checkpoint);
   s_.goes_on_without = false;
-  GoBack(checkpoint, why);
+  GoBack(checkpoint, why, /*by_guard=*/false);
 }
 
 // `last`: the newest checkpoint that the learner has.

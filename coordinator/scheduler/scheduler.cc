@@ -333,6 +333,8 @@ std::string WaitingFor(const SchedulerState& s) {
                                   : absl::StrCat("learner ", s.learner.name, " to register");
   }
   if (!s.learner.open && !s.learner.refuses.empty()) return Refusal(s);
+  if (s.plan.deterministic && !s.learner.different.empty())
+    return absl::StrCat(kLearnerThatItHad, ", after: ", s.learner.different);
   if (s.version >= 0 && s.version <= s.plan.stop_steps + 1) {
     if (!AnyAlive(s.rollout)) return "a rollout worker to register";
     if (!AnyAlive(s.reward)) return "a reward worker to register";

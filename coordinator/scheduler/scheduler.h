@@ -198,8 +198,9 @@ struct LearnerState {
   int32_t failures = 0;  // in a row, of one incarnation
   absl::Time not_before = absl::InfinitePast();
   absl::Duration backoff;
-  std::string refuses;    // why it does not open the job; tried again
-  std::string different;  // why a step cannot be redone; its last checkpoint is looked for
+  std::string refuses;  // why it does not open the job; tried again
+  // Why a step cannot be redone; its last checkpoint is looked for. A deterministic job stands still.
+  std::string different;
 };
 
 // Draws of prompts in quarantine among those that come next. They are settled at once.
@@ -243,7 +244,12 @@ struct Fork {
   PolicyVersion version = 0, parent = kNoPolicyVersion;
   Draw first_draw = 0;
   std::string reason = {};
+  bool by_guard = true;  // else because a learner could not redo what it had done
 };
+
+// What a deterministic job waits for when its learner comes to other bits.
+constexpr char kLearnerThatItHad[] =
+    "a learner with the ranks, threads and processor that it had: start it so again";
 
 // That no reward worker judges anything.
 struct RewardAway {
@@ -304,7 +310,7 @@ struct SchedulerState {
   GuardState guard;
   Fork fork;                                   // the last rollback that is committed; version 0: none
   std::optional<Fork> rollback;                // recorded, to be committed as version + 1
-  int64_t rollbacks = 0;                       // recorded ones
+  int64_t rollbacks = 0;                       // recorded ones of the guard
   PolicyVersion promoted = kNoPolicyVersion;   // last
   PolicyVersion promoting = kNoPolicyVersion;  // its checkpoint is to be made and kept
   SchedulerIndex index;

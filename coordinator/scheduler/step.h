@@ -165,7 +165,7 @@ class SchedulerStep {
   void PauseByGuard(const std::string& why);
   void PauseFor(std::string why);  // which says what a person can do
   void BeginRollBack(const Breach& breach);
-  void GoBack(PolicyVersion parent, const std::string& why);
+  void GoBack(PolicyVersion parent, const std::string& why, bool by_guard);
   void GiveUpEvaluation();
   std::vector<GroupKey> GroupKeys() const;
   void RollBackGroups(const std::string& reason);

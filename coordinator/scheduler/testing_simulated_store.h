@@ -90,8 +90,9 @@ class SimulatedStore {
     EXPECT_EQ(a.fork.first_draw, next_draw_);
     EXPECT_EQ(ledger()[LedgerColumn::kInFlight], 0);
     // Steps that cannot be redone are no matter of the guard, but count with it.
-    const bool different = a.fork.reason.find("learner: ") == 0;
-    EXPECT_TRUE(different || static_cast<int32_t>(forks_.size()) < plan_.guard.max_rollbacks);
+    const auto counted =
+        std::count_if(forks_.begin(), forks_.end(), [](const Fork& f) { return f.by_guard; });
+    EXPECT_TRUE(!a.fork.by_guard || counted < plan_.guard.max_rollbacks);
     batches_[a.fork.version] = {};
     forks_.push_back(a.fork);
   }
@@ -163,7 +164,7 @@ class SimulatedStore {
     state.next_draw = next_draw_;
     state.evaluated_step = evaluated_;
     state.promoted = promoted_;
-    state.rollbacks = static_cast<int64_t>(forks_.size());
+    state.rollbacks = std::count_if(forks_.begin(), forks_.end(), [](const Fork& f) { return f.by_guard; });
     GuardHistory history{.steps = {}, .scores = scores_, .forks = {}};
     for (const Fork& fork : forks_) {
       if (fork.version > version_) {

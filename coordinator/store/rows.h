@@ -56,6 +56,7 @@ struct StoredRollback {
   std::string reason;
   absl::Time time;
   bool committed = false;
+  bool by_guard = true;  // else because the learner could not redo what it had done
 };
 
 // The oldest and the newest version that samples with a reward were sampled at; kNoPolicyVersion: there are

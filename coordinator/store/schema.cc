@@ -148,8 +148,14 @@ ALTER TABLE deleted_jobs ADD COLUMN learner TEXT NOT NULL DEFAULT '';
 CREATE INDEX deleted_jobs_kept ON deleted_jobs (learner, job) WHERE learner <> '';
 )sql";
 
+// rollbacks.by_guard: 0 where the learner could not redo what it had done; those do not count towards
+// guard.max_rollbacks.
+constexpr char kSeventh[] = R"sql(
+ALTER TABLE rollbacks ADD COLUMN by_guard INTEGER NOT NULL DEFAULT 1;
+)sql";
+
 constexpr SchemaStep kSteps[] = {{1, kFirst},  {2, kSecond}, {3, kThird},
-                                 {4, kFourth}, {5, kFifth},  {6, kSixth}};
+                                 {4, kFourth}, {5, kFifth},  {6, kSixth},  {7, kSeventh}};
 static_assert(kSteps[std::size(kSteps) - 1].version == kSchemaVersion);
 
 absl::Status TakeStep(Database& db, const SchemaStep& step) {

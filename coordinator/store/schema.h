@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-constexpr int64_t kSchemaVersion = 6;
+constexpr int64_t kSchemaVersion = 7;
 
 // What makes version `version` of the one before it; the first makes it of an empty file.
 struct SchemaStep {

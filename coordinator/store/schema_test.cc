@@ -141,7 +141,8 @@ TEST_F(SchemaTest, UpgradesADirectoryOfTheVersionBefore) {
   }
   auto store = Store::Open(folder_.path());
   ASSERT_TRUE(store.ok()) << store.status();
-  EXPECT_EQ((*store)->LoadRollbacks("j")->size(), 1u);
+  ASSERT_EQ((*store)->LoadRollbacks("j")->size(), 1u);
+  EXPECT_TRUE((*store)->LoadRollbacks("j")->at(0).by_guard);
   EXPECT_TRUE((*store)->LoadCanaries("j")->empty());
   EXPECT_TRUE((*store)->CheckLedger("j").ok());
 }

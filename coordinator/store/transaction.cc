@@ -286,9 +286,11 @@ absl::Status StoreTransaction::RecordRollBack(const JobId& job, const StoredRoll
   SLUICE_FAIL_POINT("coordinator.rollback_recording");
   SLUICE_RETURN_IF_ERROR(WithdrawBatch(job, rollback.version));
   SLUICE_RETURN_IF_ERROR(RecordBatch(job, rollback.version, {}));
-  return db_.Run("INSERT INTO rollbacks VALUES (?, ?, ?, ?, ?, ?)",
-                 {job, rollback.version, rollback.parent, SqlInteger(rollback.first_draw), rollback.reason,
-                  absl::ToUnixMicros(rollback.time)});
+  return db_.Run(
+      "INSERT INTO rollbacks (job, version, parent, first_draw, reason, time, by_guard) VALUES (?, ?, ?, ?, "
+      "?, ?, ?)",
+      {job, rollback.version, rollback.parent, SqlInteger(rollback.first_draw), rollback.reason,
+       absl::ToUnixMicros(rollback.time), int64_t{rollback.by_guard}});
 }
 
 absl::Status StoreTransaction::WithdrawBatch(const JobId& job, PolicyVersion version) {

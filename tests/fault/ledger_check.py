@@ -21,7 +21,7 @@ import sqlite3
 import struct
 import sys
 
-SCHEMA = 6
+SCHEMA = 7
 COLUMNS = ("in_flight", "trained", "dropped_stale", "dropped_failed", "dropped_filtered", "quarantined", "cancelled",
            "rolled_back")
 VERDICTS = ("passed", "refused", "taken")
