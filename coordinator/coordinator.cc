@@ -163,10 +163,17 @@ absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec, const Can
   SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder, cancel));
   SLUICE_RETURN_IF_ERROR(CheckGroupSize(spec, prompts, encoder->expert_bytes_per_token()));
   CheckedJob out;
+  out.spec = spec;
+  std::string learner;
+  SLUICE_RETURN_IF_ERROR(PrepareFrom(out.spec, learner));
   SLUICE_ASSIGN_OR_RETURN(
       out.warnings, CheckRewardOffers(spec.reward, registry_.Workers(), absl::Now() + kRewardOffersPatience));
-  out.spec = spec;
   out.plan = encoder->Describe();
+  if (const FromSpec& from = out.spec.from; !from.job.empty()) {
+    out.plan.push_back(
+        absl::StrCat("begins with version ", from.version, " of ", from.job,
+                     from.continue_training ? ", its optimizer, schedule and place in the prompts" : ""));
+  }
   size_t longest = 0;
   for (const Prompt& prompt : prompts.training) longest = std::max(longest, prompt.tokens.size());
   const int64_t samples = int64_t{spec.batch.groups_per_step} * spec.sampling.group_size;
@@ -221,6 +228,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   row.view.waiting_for = "its turn";
   row.files_hash = prompts.files_hash;
   SLUICE_RETURN_IF_ERROR(PrepareReplay(row.view.spec, row.files_hash));
+  SLUICE_RETURN_IF_ERROR(PrepareFrom(row.view.spec, row.view.learner));
   row.policy.job = row.view.job;
   auto job = std::make_shared<JobId>(row.view.job);  // shared with the actor, which may come to it late
   SLUICE_RETURN_IF_ERROR(OnActor([this, row, request_id, job]() -> absl::Status {

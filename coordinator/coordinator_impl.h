@@ -145,6 +145,9 @@ class CoordinatorImpl final : public Coordinator {
 
   // Of a new job: fills in the steps of a replay, and checks that it can be made (coordinator_records.cc).
   absl::Status PrepareReplay(JobSpec& spec, const std::string& files_hash);
+  // Fills in what the job begins with, and the learner that has it.
+  absl::Status PrepareFrom(JobSpec& spec, std::string& learner);
+  absl::Status CheckCheckpoint(const FromSpec& from);
   // Runs `body` on the actor and waits for it, at most ten seconds.
   absl::Status OnActor(std::function<absl::Status()> body);
   absl::StatusOr<JobView> Control(const JobId& job, JobState wanted);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "coordinator/coordinator_impl.h"
 #include "coordinator/replay/replay_run.h"
 #include "core/base/log.h"
@@ -124,6 +125,45 @@ absl::Status CoordinatorImpl::PrepareReplay(JobSpec& spec, const std::string& fi
   }
   if (spec.replay.steps == 0) spec.replay.steps = recorded.version;
   return CheckReplay(*store_, spec, recorded).status();
+}
+
+absl::Status CoordinatorImpl::PrepareFrom(JobSpec& spec, std::string& learner) {
+  FromSpec& from = spec.from;
+  from.first_step = 0;
+  from.first_prompt = 0;
+  if (from.job.empty()) return absl::OkStatus();
+  SLUICE_ASSIGN_OR_RETURN(const JobView other, views_.Get(from.job));
+  if (from.version == kNoPolicyVersion) from.version = other.promoted >= 0 ? other.promoted : other.version;
+  if (from.version < 0 || from.version > other.version) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "from.policy_version: job ", from.job,
+        other.version < 0 ? " has no version yet" : absl::StrCat("'s last version is ", other.version)));
+  }
+  learner = other.learner;
+  if (!from.reference.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(const JobView reference, views_.Get(from.reference));
+    if (!reference.spec.from.reference.empty()) from.reference = reference.spec.from.reference;
+  }
+  if (!from.continue_training) return absl::OkStatus();
+  SLUICE_ASSIGN_OR_RETURN(const Draw drawn, store_->DrawnUntil(from.job, from.version));
+  from.first_step = other.spec.from.first_step + from.version;
+  from.first_prompt = other.spec.from.first_prompt + drawn;
+  return CheckCheckpoint(from);
+}
+
+// Where the learner can be asked; else it says so when the job's turn comes.
+absl::Status CoordinatorImpl::CheckCheckpoint(const FromSpec& from) {
+  const auto found = ListCheckpoints(from.job);
+  if (!found.ok()) return absl::OkStatus();
+  std::vector<std::string> versions;
+  for (const CheckpointInfo& checkpoint : *found) {
+    if (checkpoint.version == from.version) return absl::OkStatus();
+    versions.push_back(absl::StrCat(checkpoint.version));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "from.continue_training: there is no full checkpoint of version ", from.version, " of job ", from.job,
+      "; there are those of ", versions.empty() ? "none" : absl::StrJoin(versions, ", "),
+      ": choose one, or begin with the weights alone"));
 }
 
 absl::StatusOr<int64_t> CoordinatorImpl::ReleaseQuarantine(const JobId& job,

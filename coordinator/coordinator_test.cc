@@ -130,6 +130,60 @@ TEST_F(CoordinatorTest, MeasuresSeveralEvaluationsEachInItsWay) {
   ExpectSound(end);
 }
 
+TEST_F(CoordinatorTest, AJobGoesOnFromAnother) {
+  Start();
+  RegisterAll();
+  const JobId first = Submit();
+  EXPECT_EQ(AwaitEnd(first).state, JobState::kSucceeded);
+  const auto rows_of = [&](const JobId& job) {
+    std::set<std::string> rows;
+    EXPECT_TRUE(
+        coordinator_
+            ->ListSamples(job, 1000, 1, false,
+                          [&](const SampleView& sample) { return rows.insert(sample.prompt_uid), true; })
+            .ok());
+    return rows;
+  };
+  spec_.from = {.job = first, .continue_training = true, .reference = first};
+  spec_.optimizer.learning_rate = 1e-5;
+  const JobId second = Submit();
+  const JobView end = AwaitEnd(second);
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  EXPECT_EQ(end.version, 5) << "its own steps";
+  EXPECT_EQ(end.spec.from.version, 5) << "the last";
+  EXPECT_EQ(end.spec.from.first_step, 5);
+  EXPECT_GE(end.spec.from.first_prompt, 20u);
+  EXPECT_LT(end.spec.from.first_prompt, 40u);
+  EXPECT_NE(rows_of(second), rows_of(first)) << "it goes on in the prompts";
+  ExpectSound(end);
+  // Again from that one: what is behind both adds up, and the reference is the first's still.
+  spec_.from = {.job = second, .continue_training = true, .reference = second};
+  const auto again = coordinator_->Check(spec_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->spec.from.version, 5);
+  EXPECT_EQ(again->spec.from.first_step, 10);
+  EXPECT_EQ(again->spec.from.reference, first);
+  EXPECT_THAT(again->plan, testing::Contains(HasSubstr("begins with version 5 of " + second)));
+  spec_.from.version = 3;
+  EXPECT_THAT(std::string(coordinator_->Submit(spec_, "").status().message()),
+              HasSubstr("no full checkpoint of version 3"));
+  spec_.from.version = 6;
+  EXPECT_THAT(std::string(coordinator_->Submit(spec_, "").status().message()),
+              HasSubstr("last version is 5"));
+  spec_.from = {.job = "absent"};
+  EXPECT_EQ(coordinator_->Submit(spec_, "").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(CoordinatorTest, AJobFromAnotherIsTrainedWhereThatWas) {
+  Start();
+  RegisterAll();
+  const JobId first = Submit();
+  EXPECT_EQ(AwaitEnd(first).learner, "learner-0");
+  RegisterOtherLearner();
+  spec_.from = {.job = first};
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(AwaitEnd(Submit()).learner, "learner-0") << i;
+}
+
 TEST_F(CoordinatorTest, MakesNoJobForAClientThatWentAway) {
   Start();
   CancelToken gone;

@@ -22,8 +22,10 @@ constexpr absl::Duration kFirstHold = absl::Seconds(1), kLongestHold = absl::Min
 // Then its checkpoints are where its learner is.
 bool HasBegun(const JobRow& row) { return row.view.version >= 0 || row.view.warm_start_step > 0; }
 int32_t PriorityOf(const JobRow& row) { return row.view.spec.share.priority; }
+// It has begun there, or what it begins with is there.
+bool IsBound(const JobRow& row) { return HasBegun(row) || !row.view.spec.from.job.empty(); }
 bool MayUse(const JobRow& row, const std::string& learner) {
-  return !HasBegun(row) || row.view.learner.empty() || row.view.learner == learner;
+  return !IsBound(row) || row.view.learner.empty() || row.view.learner == learner;
 }
 std::string WithPriority(const JobRow& row) {
   return absl::StrCat(row.view.job, " (priority ", PriorityOf(row), ")");
@@ -37,7 +39,7 @@ void CoordinatorImpl::WaitingChanged() { waiting_changed_ = turns_due_ = turn_or
 void CoordinatorImpl::TakeTurns() {
   for (const auto& [number, run] : runs_) {
     const bool lost = !run->learner.empty() && learners_.count(run->learner) == 0;
-    if (!run->learner.empty() && !(lost && !HasBegun(run->job->row()))) continue;
+    if (!run->learner.empty() && !(lost && !IsBound(run->job->row()))) continue;
     if (std::string learner = FreeLearner(run->job->row()); !learner.empty()) GiveLearner(*run, learner);
   }
   const bool yielding =

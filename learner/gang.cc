@@ -162,6 +162,7 @@ absl::Status Gang::StartHere(GangStart* start, bool has_moments) {
   Replica::Options options;
   options.config = std::move(config);
   options.spec = start->spec;
+  options.first_step = start->first_step;
   options.frozen = std::move(start->frozen);
   options.collectives = collectives_.get();
   options.threads = options_.threads;
@@ -202,6 +203,7 @@ absl::Status Gang::Start(GangStart start) {
   payload.PutString(start.generation_config_json);
   Put(start.spec, &payload);
   payload.Put(start.state.updates);
+  payload.Put(start.first_step);
   payload.Put<uint8_t>(has_moments ? 1 : 0);
   return Run(Kind::kStart, payload.Finish(),
              [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return StartHere(&start, has_moments); });
@@ -266,6 +268,7 @@ absl::Status Gang::Execute(Kind kind, const std::string& payload) {
     start.generation_config_json = in.GetString();
     start.spec = GetLearningSpec(&in);
     start.state.updates = in.Get<int64_t>();
+    start.first_step = in.Get<int64_t>();
     const bool has_moments = in.Get<uint8_t>() != 0;
     SLUICE_RETURN_IF_ERROR(in.Finish());
     return StartHere(&start, has_moments);

@@ -34,6 +34,7 @@ struct GangStart {
   LearningSpec spec;
   std::vector<float> frozen;
   TrainingState state;
+  int64_t first_step = 0;  // of the schedule: steps that the job which this one goes on from has taken
 };
 
 class Gang {

@@ -194,7 +194,8 @@ class GangReplica final : public Replica {
     objective.reference = reference_ != nullptr && spec.grpo.kl_coefficient > 0;
     objective.exact_version = version - 1;
     objective.exact_hash = current_hash;
-    objective.learning_rate = LearningRate(spec.optimizer, version - 1, spec.stop_steps);
+    objective.learning_rate = LearningRate(spec.optimizer, options_.first_step + version - 1,
+                                           options_.first_step + spec.stop_steps);
     kept_.Keep(version - 1, current_hash, policy_.packed());
     absl::StatusOr<StepMetrics> metrics = Train(GroupBatch(groups, spec.grpo.aggregation), objective);
     kept_.Trim();

@@ -36,6 +36,7 @@ class Replica {
   struct Options {
     ModelConfig config;
     LearningSpec spec;
+    int64_t first_step = 0;     // of the schedule, which is so much longer
     std::vector<float> frozen;  // values of the tensors that are not trained
     Collectives* collectives = nullptr;
     int threads = 1;

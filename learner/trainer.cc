@@ -104,9 +104,10 @@ class LocalTrainer::Impl {
     absl::MutexLock lock(&call_mu_);
     SLUICE_RETURN_IF_ERROR(NeedOpen(job));
     if (version_ != kNoPolicyVersion) return Lookup(0);
-    SLUICE_RETURN_IF_ERROR(gang_.BeginReinforcement());
+    if (!spec_.from.continue_training) SLUICE_RETURN_IF_ERROR(gang_.BeginReinforcement());
     SLUICE_FAIL_POINT("learner.reinforcement_begun");
     SLUICE_RETURN_IF_ERROR(Publish(0, kNoPolicyVersion));
+    if (!spec_.from.job.empty()) SLUICE_RETURN_IF_ERROR(SetReference());
     SLUICE_FAIL_POINT("learner.first_published");
     SLUICE_RETURN_IF_ERROR(MakeCheckpoint().status());
     return policy_;
@@ -329,6 +330,7 @@ class LocalTrainer::Impl {
     start.generation_config_json =
         files_.count("generation_config.json") > 0 ? files_["generation_config.json"] : "";
     start.spec = learning_;
+    start.first_step = spec.from.first_step;
     SLUICE_ASSIGN_OR_RETURN(start.frozen, layout_.Flatten(layout_.frozen(), model.tensors));
     SLUICE_ASSIGN_OR_RETURN(promoted_, ReadPromoted(Root()));
     SLUICE_ASSIGN_OR_RETURN(std::optional<CheckpointContent> found, find());
@@ -339,7 +341,11 @@ class LocalTrainer::Impl {
       published_ = kNoPolicyVersion;
     }
     if (!found.has_value()) {
-      SLUICE_ASSIGN_OR_RETURN(start.state.masters, layout_.Flatten(layout_.trained(), model.tensors));
+      if (spec.from.job.empty()) {
+        SLUICE_ASSIGN_OR_RETURN(start.state.masters, layout_.Flatten(layout_.trained(), model.tensors));
+      } else {
+        SLUICE_ASSIGN_OR_RETURN(start.state, StateFrom(spec.from));
+      }
       return gang_.Start(std::move(start));
     }
     return Resume(*std::move(found), std::move(start));
@@ -369,12 +375,43 @@ class LocalTrainer::Impl {
                                               policy_.manifest_hash, ", not the published ",
                                               found.manifest_hash));
     }
+    return SetReference();
+  }
+
+  // Version 0, of this job or of the one whose reference it keeps.
+  absl::Status SetReference() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     if (learning_.grpo.kl_coefficient <= 0) return absl::OkStatus();
-    SLUICE_ASSIGN_OR_RETURN(PolicyRef first, Lookup(0));
-    SLUICE_ASSIGN_OR_RETURN(FetchedPolicy reference, FetchPolicy(*options_.policies, first,
-                                                                 absl::Now() + options_.collective_timeout));
-    SLUICE_ASSIGN_OR_RETURN(std::vector<float> values, layout_.Flatten(layout_.trained(), reference.tensors));
+    const JobId& other = spec_.from.reference;
+    SLUICE_ASSIGN_OR_RETURN(std::vector<float> values, PublishedValues(other.empty() ? job_name_ : other, 0));
     return gang_.SetReference(std::move(values));
+  }
+
+  // Of the parameters that are trained.
+  absl::StatusOr<std::vector<float>> PublishedValues(const JobId& job, PolicyVersion version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    SLUICE_ASSIGN_OR_RETURN(PolicyRef ref, options_.policies->Lookup(job, version));
+    SLUICE_ASSIGN_OR_RETURN(FetchedPolicy policy,
+                            FetchPolicy(*options_.policies, ref, absl::Now() + options_.collective_timeout));
+    return layout_.Flatten(layout_.trained(), policy.tensors);
+  }
+
+  // What a job begins with that goes on from another: its full checkpoint, where there is one, else (of the
+  // weights alone) the version as it was published.
+  absl::StatusOr<TrainingState> StateFrom(const FromSpec& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
+    const std::string what = absl::StrCat("from version ", from.version, " of job ", from.job);
+    absl::StatusOr<CheckpointContent> found = ReadCheckpoint(RootOf(from.job), layout_, from.version);
+    if (from.continue_training && !found.ok()) return Annotate(found.status(), what);
+    TrainingState state;
+    if (from.continue_training) {
+      state = std::move(found->state);
+    } else if (found.ok()) {
+      state.masters = std::move(found->state.masters);
+    } else {
+      absl::StatusOr<std::vector<float>> published = PublishedValues(from.job, from.version);
+      if (!published.ok()) return Annotate(published.status(), what);
+      state.masters = *std::move(published);
+    }
+    return state;
   }
 
   // The store's ref, with the address that workers are to use.

@@ -422,6 +422,92 @@ TEST_F(TrainerTest, RollBackGivesTheWeightsAndTheOptimizerOfTheCheckpointBitForB
   }
 }
 
+// Of the steps 5 and 6 that job "job" took: as steps 1 and 2 of another job that goes on from version 4.
+TEST_F(TrainerTest, GoesOnFromAnotherJobWithItsOptimizerScheduleAndReference) {
+  for (int ranks : {1, 2}) {
+    SCOPED_TRACE(ranks);
+    spec_.optimizer.schedule = ScheduleKind::kCosine;
+    spec_.optimizer.warmup_steps = 2;
+    spec_.grpo.kl_coefficient = 0.01;
+    const std::string folder = Folder(absl::StrCat("from", ranks));
+    TestGang gang(folder, ranks);
+    ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+    const auto straight = Train(gang, 1, 6);
+    ASSERT_EQ(straight.size(), 6u);
+    JobSpec next = spec_;
+    next.from = {.job = kJob, .version = 4, .continue_training = true, .reference = kJob, .first_step = 4};
+    next.stop_steps = spec_.stop_steps - 4;
+    const auto tensors = [&](const JobId& job, PolicyVersion version) {
+      return FetchPolicy(gang.policies(), gang.policies().Lookup(job, version).value(),
+                         absl::Now() + absl::Seconds(60))
+          .value()
+          .tensors;
+    };
+    ASSERT_TRUE(gang->Open("next", next).ok());
+    const PolicyRef begin = gang->PublishFirst("next").value();
+    for (const auto& [name, tensor] : tensors(kJob, 4))
+      EXPECT_EQ(*tensors("next", 0).at(name).bytes, *tensor.bytes) << name;
+    // What the steps 5 and 6 were trained on was sampled at version 0 of the first job: here the same tokens
+    // and log-probabilities, which the loss goes by, name the version that this job has.
+    auto engine = Engine(gang, gang.policies().Lookup(kJob, 0).value());
+    for (int v = 1; v <= 2; ++v) {
+      if (v == 2) {  // the reference is found again, too
+        ASSERT_TRUE(gang->Checkpoint("next").ok());
+        ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+        ASSERT_EQ(gang->Open("next", next)->version, 1);
+      }
+      std::vector<Draw> draws;
+      for (Draw draw = 5 * (v + 4); draw < 5u * (v + 5); ++draw) {
+        draws.push_back(draw);
+        Group group = MakeGroup(draw, gang.policies().Lookup(kJob, 0).value(), *engine);
+        for (ScoredSample& s : group.samples) {
+          s.trajectory.spans[0].manifest_hash = begin.manifest_hash;
+          s.trajectory.spans[0].kernel_path = "another";  // not compared with this job's version 0
+        }
+        ASSERT_TRUE(gang->AddGroup("next", v, group).ok());
+      }
+      const auto step = gang->Step("next", v, draws);
+      ASSERT_TRUE(step.ok()) << step.status();
+      for (const char* name : {"loss", "grad_norm", "kl", "learning_rate"})
+        EXPECT_EQ(Of(*step, name), Of(straight[v + 3], name)) << name << " of step " << v;
+      for (const auto& [name, tensor] : tensors(kJob, v + 4))
+        EXPECT_EQ(*tensors("next", v).at(name).bytes, *tensor.bytes) << name;
+    }
+  }
+}
+
+TEST_F(TrainerTest, BeginsWithTheWeightsOfAnotherJobAlone) {
+  spec_.optimizer.warmup_steps = 0;
+  TestGang gang(Folder("weights"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  Train(gang, 1, 5);  // version 5 has no checkpoint
+  for (PolicyVersion version : {4, 5}) {
+    SCOPED_TRACE(version);
+    JobSpec next = spec_;
+    next.from = {.job = kJob, .version = version};
+    const JobId name = absl::StrCat("next", version);
+    ASSERT_TRUE(gang->Open(name, next).ok());
+    ASSERT_TRUE(gang->PublishFirst(name).ok());
+    const auto tensors = [&](const JobId& job, PolicyVersion of) {
+      return FetchPolicy(gang.policies(), gang.policies().Lookup(job, of).value(),
+                         absl::Now() + absl::Seconds(60))
+          .value()
+          .tensors;
+    };
+    for (const auto& [tensor_name, tensor] : tensors(kJob, version))
+      EXPECT_EQ(*tensors(name, 0).at(tensor_name).bytes, *tensor.bytes) << tensor_name;
+    next.from.continue_training = true;
+    const auto whole = gang->Open(name + "whole", next);
+    EXPECT_EQ(whole.ok(), version == 4) << whole.status();
+  }
+  JobSpec next = spec_;
+  next.from = {.job = "absent", .version = 1};
+  const auto absent = gang->Open("next", next);
+  EXPECT_EQ(absent.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(absent.status().message().find("from version 1 of job absent"), std::string::npos)
+      << absent.status();
+}
+
 TEST_F(TrainerTest, ResumesBehindARollback) {
   std::string hash;
   {

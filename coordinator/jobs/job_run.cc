@@ -81,7 +81,8 @@ VersionRange VersionsOf(const Trajectory& trajectory) {
 JobRun::JobRun(JobRow row, PromptSet prompts, const std::string& log_folder)
     : row_(std::move(row)),
       prompts_(std::move(prompts)),
-      order_(row_.view.spec.seed, RandomDomain::kShuffle, prompts_.training.size()),
+      order_(row_.view.spec.seed, RandomDomain::kShuffle, prompts_.training.size(),
+             row_.view.spec.from.first_prompt),
       warm_order_(row_.view.spec.seed, RandomDomain::kWarmStart,
                   std::max<size_t>(1, prompts_.warm_start.size())),
       log_(log_folder) {

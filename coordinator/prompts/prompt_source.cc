@@ -313,6 +313,7 @@ absl::Status CheckGroupSize(const JobSpec& spec, const PromptSet& prompts, int64
 
 size_t ShuffledOrder::At(uint64_t ordinal) {
   constexpr size_t kPassesKept = 4;
+  ordinal += first_;
   const uint64_t pass = ordinal / rows_;
   std::vector<uint32_t>& order = passes_[pass];
   if (order.empty()) {

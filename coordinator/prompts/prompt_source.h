@@ -39,14 +39,16 @@ absl::Status CheckGroupSize(const JobSpec& spec, const PromptSet& prompts, int64
 // own, a function of the seed, the domain and the pass.
 class ShuffledOrder {
  public:
-  ShuffledOrder(uint64_t seed, RandomDomain domain, size_t rows)
-      : seed_(seed), domain_(domain), rows_(rows) {}
+  // `first`: rows that another job, which this one goes on from, has had.
+  ShuffledOrder(uint64_t seed, RandomDomain domain, size_t rows, uint64_t first = 0)
+      : seed_(seed), domain_(domain), rows_(rows), first_(first) {}
   size_t At(uint64_t ordinal);
 
  private:
   const uint64_t seed_;
   const RandomDomain domain_;
   const size_t rows_;
+  const uint64_t first_;
   std::map<uint64_t, std::vector<uint32_t>> passes_;  // of the last few passes asked for
 };
 

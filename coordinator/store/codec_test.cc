@@ -153,6 +153,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.warm_start = {"/w", 11, 12, 0.125, 13};
   spec.timeout = {1, 2, 3, 4, 5, 2, 4};
   spec.share = {-6, 7, 8};
+  spec.from = {"before", 4, true, "first", 5, 6};
   spec.stop_steps = 99;
   const std::string json = SpecToJson(spec);
   auto read = SpecFromJson(json);
@@ -172,6 +173,8 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   EXPECT_EQ(read->timeout.max_attempts, 5);
   EXPECT_EQ(read->checkpoint.progress_tokens, 9);
   EXPECT_EQ(read->share, spec.share);
+  EXPECT_EQ(read->from.reference, "first");
+  EXPECT_EQ(read->from.first_prompt, 6u);
   EXPECT_EQ(read->grpo.max_filtered_groups, 3);
   EXPECT_EQ(read->evaluation.measure, HeldOutMeasure::kReward);
   EXPECT_EQ(read->evaluation.gate.min_score, 0.25);

@@ -239,6 +239,14 @@ void VisitSpec(Io& io, T& spec) {
     v("job", r.job);
     v("steps", r.steps);
   });
+  io.Object("from", spec.from, [](auto& v, auto& f) {
+    v("job", f.job);
+    v("version", f.version);
+    v("continue_training", f.continue_training);
+    v("reference", f.reference);
+    v("first_step", f.first_step);
+    v("first_prompt", f.first_prompt);
+  });
 }
 
 // The fields of each scorer. The first release had math, regex, expression and length, without mode and unit.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "coordinator/store/group_codec.h"
@@ -432,6 +433,24 @@ absl::StatusOr<std::optional<StoredBatch>> Store::LoadBatch(const JobId& job, Po
       db_->Query("SELECT draw FROM batch_draws WHERE job = ? AND version = ? ORDER BY place", {job, version},
                  [&](const SqlRow& row) { batch->draws.push_back(static_cast<Draw>(row.Int(0))); }));
   return batch;
+}
+
+absl::StatusOr<Draw> Store::DrawnUntil(const JobId& job, PolicyVersion version) {
+  constexpr int64_t kOldest = 1001;  // staleness.max_versions is at most 1000
+  absl::MutexLock lock(&mu_);
+  Draw end = 0;
+  // Ranges in order ("0-3,7"): the last number is the greatest.
+  SLUICE_RETURN_IF_ERROR(
+      db_->Query("SELECT draws FROM batches WHERE job = ? AND committed AND draws != '' AND version <= ? AND "
+                 "version > ?",
+                 {job, version, version - kOldest}, [&](const SqlRow& row) {
+                   const std::string draws = row.Text(0);
+                   const size_t last = draws.find_last_of(",-");
+                   uint64_t draw = 0;
+                   if (absl::SimpleAtoi(last == draws.npos ? draws : draws.substr(last + 1), &draw))
+                     end = std::max(end, draw + 1);
+                 }));
+  return end;
 }
 
 absl::StatusOr<Group> Store::ReadGroup(const SegmentRef& ref) {

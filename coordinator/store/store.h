@@ -71,6 +71,8 @@ class Store {
   absl::StatusOr<std::string> LoadFilesHash(const JobId& job);  // of its prompt files as submitted
   absl::StatusOr<Ledger> LoadLedger(const JobId& job);
   absl::StatusOr<std::vector<StoredGroup>> LoadOpenGroups(const JobId& job);  // that have samples in flight
+  // The draws that the versions up to this one were trained on are all below. Of the last thousand versions.
+  absl::StatusOr<Draw> DrawnUntil(const JobId& job, PolicyVersion version);
   absl::StatusOr<std::optional<StoredBatch>> LoadBatch(const JobId& job, PolicyVersion version);
   absl::StatusOr<std::vector<StoredRollback>> LoadRollbacks(const JobId& job);  // oldest first
   absl::StatusOr<std::vector<CanaryRecord>> LoadCanaries(const JobId& job);     // oldest first

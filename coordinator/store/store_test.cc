@@ -196,6 +196,13 @@ TEST_F(ManyJobsTest, ALongListComesWholeAndInOrder) {
   EXPECT_EQ(draws.back(), 0u);
 }
 
+TEST_F(StoreTest, AJobIsBoundToItsLearnerFromTheFirst) {
+  JobRow row = Row("bound");
+  row.view.learner = "learner-1";
+  ASSERT_TRUE(store_->Transact([&](StoreTransaction& tx) { return tx.InsertJob(row, ""); }).ok());
+  EXPECT_EQ(store_->LoadJobs()->back().view.learner, "learner-1");
+}
+
 TEST_F(ManyJobsTest, EvaluationsAreListedByStepAcrossReads) {
   Insert();
   Expect(store_->Transact([&](StoreTransaction& tx) -> absl::Status {

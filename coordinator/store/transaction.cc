@@ -70,10 +70,10 @@ absl::Status StoreTransaction::InsertJob(const JobRow& row, const std::string& r
       db_.Run("INSERT INTO jobs (job, spec, files_hash, state, paused, error, step, version, "
               "warm_start_step, next_draw, "
               "manifest_hash, source, checkpointed, last_step, created, max_staleness, exact_compared, "
-              "exact_max_difference, promoted) "
-              "VALUES (?, ?, ?, ?, 0, '', 0, -1, 0, 0, '', '', -1, '', ?, 0, 0, 0, -1)",
+              "exact_max_difference, promoted, learner) "
+              "VALUES (?, ?, ?, ?, 0, '', 0, -1, 0, 0, '', '', -1, '', ?, 0, 0, 0, -1, ?)",
               {row.view.job, SpecToJson(row.view.spec), row.files_hash, static_cast<int64_t>(row.view.state),
-               absl::ToUnixMicros(row.view.create_time)}));
+               absl::ToUnixMicros(row.view.create_time), row.view.learner}));
   for (const char* name : {"issued", "in_flight"}) SLUICE_RETURN_IF_ERROR(Count(row.view.job, name, 0));
   if (request_id.empty()) return absl::OkStatus();
   return db_.Run("INSERT INTO request_ids VALUES (?, ?)", {request_id, row.view.job});

@@ -144,6 +144,17 @@ void CheckStages(const JobSpec& spec, Rules& rules) {
                 "is needed when replay.steps is given");
 }
 
+void CheckFrom(const JobSpec& spec, Rules& rules) {
+  const FromSpec& from = spec.from;
+  rules.Require(from.job.size() <= 256, "from.job", "must have at most 256 characters");
+  rules.Require(from.reference.size() <= 256, "from.reference", "must have at most 256 characters");
+  rules.Require(from.version >= kNoPolicyVersion, "from.policy_version", "must not be below 0");
+  rules.Require(!from.job.empty() || (!from.continue_training && from.reference.empty()), "from.job",
+                "is needed; leave from out to begin with the model");
+  rules.Require(from.job.empty() || spec.warm_start.file.empty(), "warm_start",
+                "is behind the weights that from begins with; leave it out");
+}
+
 void CheckShare(const ShareSpec& share, Rules& rules) {
   constexpr int32_t kMostWorkers = 1 << 20;
   rules.InRange(share.priority, -kMaxPriority, kMaxPriority, "share.priority");
@@ -286,6 +297,7 @@ absl::Status Validate(const JobSpec& spec) {
   CheckGuard(spec, rules);
   CheckDeterministic(spec, rules);
   CheckShare(spec.share, rules);
+  CheckFrom(spec, rules);
   rules.InRange(spec.timeout.generate_seconds, 0.01, 86400, "timeout.generate_seconds");
   rules.InRange(spec.timeout.score_seconds, 0.01, 86400, "timeout.score_seconds");
   rules.InRange(spec.timeout.train_seconds, 0.01, 86400, "timeout.train_seconds");

@@ -213,6 +213,17 @@ struct ReplaySpec {
   int64_t steps = 0;  // the first so many; 0, until the coordinator took the job: all that there are
 };
 
+// Begins with the weights of a version of another job, which its learner keeps.
+struct FromSpec {
+  JobId job;  // empty: begins with the model
+  PolicyVersion version =
+      kNoPolicyVersion;  // kNoPolicyVersion, until the coordinator took the job: the promoted or last
+  bool continue_training = false;  // with optimizer, schedule and place in the prompts
+  JobId reference = {};            // whose version 0 is the reference of the KL term; empty: this job's own
+  int64_t first_step = 0;          // of the schedule; the coordinator sets it and the next
+  uint64_t first_prompt = 0;       // in the order of the prompts
+};
+
 // What a job gets of a fleet that several jobs share.
 struct ShareSpec {
   int32_t priority = 0;                      // the higher goes first
@@ -256,6 +267,7 @@ struct JobSpec {
   GuardSpec guard;
   int64_t stop_steps = 100;
   ReplaySpec replay;
+  FromSpec from;
 };
 
 // The regular checkpoint (a multiple of checkpoint.every_steps) that is the newest before version `bad`.

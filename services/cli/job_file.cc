@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status.h"
@@ -137,6 +138,30 @@ void ResolvePaths(v1::JobSpec& spec, const std::string& folder) {
   if (spec.has_evaluation()) spec.mutable_evaluation()->set_file(resolve(spec.evaluation().file()));
   for (v1::EvaluationSpec& more : *spec.mutable_more_evaluations()) more.set_file(resolve(more.file()));
   if (spec.has_warm_start()) spec.mutable_warm_start()->set_file(resolve(spec.warm_start().file()));
+}
+
+absl::StatusOr<JobVersion> ParseJobVersion(const std::string& text) {
+  JobVersion out;
+  const size_t at = text.rfind('@');
+  out.job = text.substr(0, at);
+  int64_t version = 0;
+  const bool good = at == text.npos || (absl::SimpleAtoi(text.substr(at + 1), &version) && version >= 0);
+  if (out.job.empty() || !good) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--from ", text, ": JOB, or JOB@VERSION with a number as VERSION, is needed"));
+  }
+  if (at != text.npos) out.version = version;
+  return out;
+}
+
+absl::StatusOr<v1::JobSpec> GoOnFrom(v1::JobSpec spec, const std::vector<std::string>& overrides) {
+  spec.clear_warm_start();
+  spec.clear_replay();
+  spec.clear_from();
+  for (const std::string& assignment : overrides) SLUICE_RETURN_IF_ERROR(ApplyOverride(spec, assignment));
+  std::error_code error;
+  ResolvePaths(spec, std::filesystem::current_path(error).string());
+  return spec;
 }
 
 absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path, const std::vector<std::string>& overrides) {

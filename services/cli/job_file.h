@@ -2,6 +2,7 @@
 // told with file, line and column.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,17 @@ absl::StatusOr<v1::JobSpec> ParseJobJson(absl::string_view text, const std::stri
 // "sampling.group_size=16", "reward.component[0].weight=2", "model.dtype=F32"; strings need no quotes; a list
 // of values becomes the one value; a message takes text format.
 absl::Status ApplyOverride(v1::JobSpec& spec, const std::string& assignment);
+
+// JOB or JOB@VERSION, whose weights a new job begins with.
+struct JobVersion {
+  std::string job;
+  std::optional<int64_t> version;
+};
+absl::StatusOr<JobVersion> ParseJobVersion(const std::string& text);
+
+// What a job that goes on from another is submitted as, where that was submitted as `spec`: its warm start,
+// and what it began with itself, are over. Overrides apply as in ReadJob.
+absl::StatusOr<v1::JobSpec> GoOnFrom(v1::JobSpec spec, const std::vector<std::string>& overrides);
 
 // Makes the relative paths in model, prompts, evaluation and warm_start absolute.
 void ResolvePaths(v1::JobSpec& spec, const std::string& folder);

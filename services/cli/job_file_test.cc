@@ -204,5 +204,24 @@ TEST(SuggestionTest, FindsTheNearestOrNothing) {
   EXPECT_EQ(Nearest("zzzzzz", {"model", "sampling", "seed"}), "");
 }
 
+TEST(JobFileTest, AJobGoesOnFromAVersionOfAnother) {
+  EXPECT_EQ(ParseJobVersion("sort-1a2b@7")->job, "sort-1a2b");
+  EXPECT_EQ(ParseJobVersion("sort-1a2b@7")->version, 7);
+  EXPECT_EQ(ParseJobVersion("sort-1a2b")->version, std::nullopt);
+  for (const char* wrong : {"", "@3", "a@", "a@-1", "a@x"})
+    EXPECT_FALSE(ParseJobVersion(wrong).ok()) << wrong;
+  v1::JobSpec spec;
+  spec.mutable_warm_start()->set_steps(3);
+  spec.mutable_replay()->set_job("old");
+  spec.mutable_from()->set_job("older");
+  spec.mutable_stop()->set_steps(5);
+  const auto next = GoOnFrom(spec, {"stop.steps=9"});
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_FALSE(next->has_warm_start());
+  EXPECT_FALSE(next->has_replay());
+  EXPECT_FALSE(next->has_from());
+  EXPECT_EQ(next->stop().steps(), 9);
+}
+
 }  // namespace
 }  // namespace sluice::cli

@@ -261,6 +261,10 @@ absl::Status CheckWhole(const v1::JobSpec& proto, const JobSpec& spec) {
   }
   check.Require(!proto.has_warm_start() || (!spec.warm_start.file.empty() && spec.warm_start.steps > 0),
                 "warm_start", "file and steps are both needed; leave warm_start out to have none");
+  check.Require(!proto.has_from() || !spec.from.job.empty(), "from.job",
+                "is needed; leave from out to begin with the model");
+  check.Require(!proto.from().has_policy_version() || spec.from.version >= 0, "from.policy_version",
+                "must not be below 0");
   check.Require(!proto.has_replay() || !spec.replay.job.empty(), "replay.job",
                 "is needed; leave replay out to have none");
   check.Require(!proto.evaluation().has_canary() || spec.evaluation.canary.prompts != 0,
@@ -438,6 +442,15 @@ v1::JobSpec ToProto(const JobSpec& spec) {
     out.mutable_replay()->set_job(spec.replay.job);
     out.mutable_replay()->set_steps(spec.replay.steps);
   }
+  if (!spec.from.job.empty()) {
+    v1::FromSpec& from = *out.mutable_from();
+    from.set_job(spec.from.job);
+    if (spec.from.version != kNoPolicyVersion) from.set_policy_version(spec.from.version);
+    from.set_continue_training(spec.from.continue_training);
+    from.set_reference(spec.from.reference);
+    from.set_first_step(spec.from.first_step);
+    from.set_first_prompt(spec.from.first_prompt);
+  }
   return out;
 }
 
@@ -459,6 +472,13 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& proto) {
   SetUnlessZero(proto.batch().micro_batch_tokens(), out.batch.micro_batch_tokens);
   out.batch.over_sampling = proto.batch().over_sampling();
   out.replay = {proto.replay().job(), proto.replay().steps()};
+  const v1::FromSpec& from = proto.from();
+  out.from = {from.job(),
+              from.has_policy_version() ? from.policy_version() : kNoPolicyVersion,
+              from.continue_training(),
+              from.reference(),
+              from.first_step(),
+              from.first_prompt()};
   SLUICE_RETURN_IF_ERROR(ReadStaleness(proto.staleness(), out.deterministic, out.staleness));
   ReadStages(proto, out);
   SLUICE_RETURN_IF_ERROR(ReadEvaluations(proto, out));

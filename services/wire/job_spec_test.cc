@@ -111,6 +111,20 @@ TEST(JobSpecProto, AnotherEvaluationComesWithEachOfTheFirst) {
   EXPECT_EQ(spec->more_evaluations.at(0).every_steps, 7);
 }
 
+TEST(JobSpecProto, CarriesWhatAJobBeginsWith) {
+  v1::JobSpec proto = Parse(kMinimal);
+  proto.MergeFrom(
+      Parse("from { job: \"a\" policy_version: 0 continue_training: true reference: \"b\" first_step: 3 "
+            "first_prompt: 4 }"));
+  const auto spec = FromProto(proto);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->from.version, 0);
+  EXPECT_EQ(ToProto(*spec).from().ShortDebugString(), proto.from().ShortDebugString());
+  proto.mutable_from()->clear_policy_version();
+  EXPECT_EQ(FromProto(proto)->from.version, kNoPolicyVersion);
+  EXPECT_FALSE(ToProto(*FromProto(proto)).from().has_policy_version());
+}
+
 TEST(JobSpecProto, CanaryHasAGuardWithoutLimits) {
   v1::JobSpec proto = Parse(kMinimal);
   proto.MergeFrom(
@@ -169,6 +183,9 @@ TEST(JobSpecProto, IsRefusedWithTheFieldNamedAsItIsWritten) {
        "more_evaluations[0].every_steps"},
       {"evaluation { file: \"h\" every_steps: 2 } more_evaluations { name: \"a\" file: \"h\" gate {} }",
        "more_evaluations[0].gate"},
+      {"from { }", "from.job"},
+      {"from { job: \"a\" policy_version: -1 }", "from.policy_version"},
+      {"from { job: \"a\" } warm_start { file: \"w\" steps: 1 }", "warm_start"},
       {"warm_start { file: \"w\" }", "warm_start"},
       {"warm_start { steps: 5 }", "warm_start"},
       {"warm_start { file: \"w\" steps: 5 warmup_steps: -1 }", "warm_start.warmup_steps"},

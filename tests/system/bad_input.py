@@ -186,10 +186,28 @@ class BadInput:
             with open(out, encoding="utf-8") as f:
                 good, wrong = map(json.loads, f)
             assert "error" not in good and wrong["line"] == 2 and "JSON" in wrong["error"], (good, wrong)
+        self.score_goes_on()
         out = self.path("absent-input.jsonl")
         self.refused(self.fleet.run("score", "--model", self.model, "--input", self.path("absent"), "--output", out),
                      self.path("absent"))
         assert not os.path.exists(out)
+
+    # Behind the rows that an earlier run wrote, of which the last was cut.
+    def score_goes_on(self):
+        lines = [json.dumps({"id": i, "tokens": [1, 2, 3 + i]}) + "\n" for i in range(3)]
+        rows, out = write(self.path("in.jsonl"), "".join(lines)), self.path("score-resumed.jsonl")
+        command = ("score", "--model", self.model, "--input", rows, "--output", out)
+        self.refused(self.fleet.run(*command, "--path", "learner", "--resume"), "--resume", "--path rollout")
+        run = self.fleet.run(*command)
+        assert run.returncode == 0, run.stderr
+        with open(out, encoding="utf-8") as f:
+            whole = f.read()
+        kept = whole.index("\n") + 1
+        write(out, whole[:kept + 9])
+        run = self.fleet.run(*command, "--resume")
+        assert run.returncode == 0 and "1 rows are in" in run.stderr, run.stderr
+        with open(out, encoding="utf-8") as f:
+            assert f.read() == whole
 
     def addresses_and_states(self):
         with socket.socket() as taken:

@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "core/base/status.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
 #include "services/cli/command.h"
@@ -26,8 +27,8 @@ struct SubmitOptions {
   ConnectionOptions connection;
   std::string file;
   std::vector<std::string> set;
-  std::string request_id;
-  bool wait = false, json = false;
+  std::string request_id, from;
+  bool wait = false, json = false, continue_training = false, keep_reference = false;
 };
 
 // Says once, while it lives, that the coordinator is at work.
@@ -54,15 +55,57 @@ class SlowNotice {
 };
 
 void AddJobFileOptions(CLI::App& command, SubmitOptions& o) {
-  command
-      .add_option("FILE", o.file, "The job: text format of sluice.v1.JobSpec, or JSON when it ends in .json")
-      ->required();
+  command.add_option(
+      "FILE", o.file,
+      "The job: text format of sluice.v1.JobSpec, or JSON when it ends in .json; with --from it may be left "
+      "out: that job's, changed by --set");
+  command.add_option(
+      "--from", o.from,
+      "JOB or JOB@VERSION: begin with the weights of that version (default: the promoted one, else the "
+      "last)");
+  command.add_flag(
+      "--continue-training", o.continue_training,
+      "With --from: its optimizer, its place in the learning rate's schedule and in the prompts too; needs a "
+      "full checkpoint of the version (sluice checkpoints JOB)");
+  command.add_flag(
+      "--keep-reference", o.keep_reference,
+      "With --from: the KL term's reference stays that job's, and is not the weights that this one begins "
+      "with");
   command
       .add_option(
           "--set", o.set,
           "FIELD=VALUE, for example sampling.group_size=16; over the file; paths are relative to this folder")
       ->take_all();
   AddConnectionOptions(command, o.connection);
+}
+
+// The job of the file, or, with --from and no file, that of the job that it goes on from, changed.
+absl::StatusOr<v1::JobSpec> SpecOf(const SubmitOptions& o) {
+  if (o.from.empty()) {
+    if (o.file.empty()) return absl::InvalidArgumentError("FILE or --from is needed");
+    if (o.continue_training || o.keep_reference)
+      return absl::InvalidArgumentError("--continue-training and --keep-reference go with --from");
+    return ReadJob(o.file, o.set);
+  }
+  SLUICE_ASSIGN_OR_RETURN(const JobVersion from, ParseJobVersion(o.from));
+  v1::JobSpec spec;
+  if (o.file.empty()) {
+    SLUICE_ASSIGN_OR_RETURN(const auto client, ConnectToCoordinator(o.connection));
+    SLUICE_ASSIGN_OR_RETURN(const v1::Job job, client->Get(from.job));
+    SLUICE_ASSIGN_OR_RETURN(spec, GoOnFrom(job.spec(), o.set));
+  } else {
+    SLUICE_ASSIGN_OR_RETURN(spec, ReadJob(o.file, o.set));
+  }
+  spec.mutable_from()->set_job(from.job);
+  if (from.version) spec.mutable_from()->set_policy_version(*from.version);
+  if (o.continue_training) spec.mutable_from()->set_continue_training(true);
+  if (o.keep_reference) spec.mutable_from()->set_reference(from.job);
+  return spec;
+}
+
+// Where a job file was given, the place in it.
+absl::Status Located(const absl::Status& status, const SubmitOptions& o) {
+  return o.file.empty() ? status : LocateMistake(status, o.file, o.set);
 }
 
 int ExitCodeOfJob(const v1::Job& job) {
@@ -82,7 +125,7 @@ void LeaveJob(const std::string& job) {
 int Submit(const SubmitOptions& o) {
   std::optional<Interruption> interruption;
   if (o.wait) interruption.emplace();  // before there are other threads
-  const auto spec = ReadJob(o.file, o.set);
+  const auto spec = SpecOf(o);
   if (!spec.ok()) return Report(spec.status());
   const auto job = [&] {
     const SlowNotice notice;
@@ -90,7 +133,7 @@ int Submit(const SubmitOptions& o) {
     if (o.wait) stop.emplace(*interruption, [] { _exit(kInterrupted); });
     return SubmitJob(o.connection, *spec, kSubmitPatience, o.request_id);
   }();
-  if (!job.ok()) return Report(LocateMistake(job.status(), o.file, o.set));
+  if (!job.ok()) return Report(Located(job.status(), o));
   std::cout << nlohmann::json{{"job", *job}}.dump() << std::endl;
   if (!o.wait) return kDone;
   const OnInterruption leave(*interruption, [&] { LeaveJob(*job); });
@@ -105,7 +148,7 @@ int Submit(const SubmitOptions& o) {
 }
 
 int Check(const SubmitOptions& o) {
-  const auto spec = ReadJob(o.file, o.set);
+  const auto spec = SpecOf(o);
   if (!spec.ok()) return Report(spec.status());
   const auto client = ConnectToCoordinator(o.connection);
   if (!client.ok()) return Report(client.status());
@@ -113,7 +156,7 @@ int Check(const SubmitOptions& o) {
     const SlowNotice notice;
     return (*client)->Check(*spec);
   }();
-  if (!checked.ok()) return Report(LocateMistake(checked.status(), o.file, o.set));
+  if (!checked.ok()) return Report(Located(checked.status(), o));
   const std::string warning = WarnOfShaping(checked->resolved_spec());
   if (!warning.empty()) std::cerr << "sluice: warning: " << warning << "\n";
   for (const std::string& line : checked->warnings()) std::cerr << "sluice: warning: " << line << "\n";
