@@ -78,6 +78,11 @@ absl::Status CoordinatorImpl::DeleteOnActor(const JobId& job) {
   for (const JobId& other : order_) {
     const ActiveRun* run = RunOfJob(other);
     const JobRow& row = run != nullptr ? run->job->row() : waiting_.at(other);
+    const FromSpec& from = row.view.spec.from;
+    if (from.reference == job || (from.job == job && row.view.version < 0)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", other, ", which has not ended, needs the weights of ", job));
+    }
     if (row.view.spec.replay.job != job) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("job ", other, ", which has not ended, is a replay of ", job, " and reads its samples"));
@@ -132,7 +137,7 @@ absl::Status CoordinatorImpl::PrepareFrom(JobSpec& spec, std::string& learner) {
   from.first_step = 0;
   from.first_prompt = 0;
   if (from.job.empty()) return absl::OkStatus();
-  SLUICE_ASSIGN_OR_RETURN(const JobView other, views_.Get(from.job));
+  SLUICE_ASSIGN_OR_RETURN(const JobView other, Snapshot(from.job));
   if (from.version == kNoPolicyVersion) from.version = other.promoted >= 0 ? other.promoted : other.version;
   if (from.version < 0 || from.version > other.version) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -141,7 +146,7 @@ absl::Status CoordinatorImpl::PrepareFrom(JobSpec& spec, std::string& learner) {
   }
   learner = other.learner;
   if (!from.reference.empty()) {
-    SLUICE_ASSIGN_OR_RETURN(const JobView reference, views_.Get(from.reference));
+    SLUICE_ASSIGN_OR_RETURN(const JobView reference, Snapshot(from.reference));
     if (!reference.spec.from.reference.empty()) from.reference = reference.spec.from.reference;
   }
   if (!from.continue_training) return absl::OkStatus();

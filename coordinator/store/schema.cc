@@ -154,8 +154,8 @@ constexpr char kSeventh[] = R"sql(
 ALTER TABLE rollbacks ADD COLUMN by_guard INTEGER NOT NULL DEFAULT 1;
 )sql";
 
-constexpr SchemaStep kSteps[] = {{1, kFirst},  {2, kSecond}, {3, kThird},
-                                 {4, kFourth}, {5, kFifth},  {6, kSixth},  {7, kSeventh}};
+constexpr SchemaStep kSteps[] = {{1, kFirst}, {2, kSecond}, {3, kThird},  {4, kFourth},
+                                 {5, kFifth}, {6, kSixth},  {7, kSeventh}};
 static_assert(kSteps[std::size(kSteps) - 1].version == kSchemaVersion);
 
 absl::Status TakeStep(Database& db, const SchemaStep& step) {

@@ -84,13 +84,13 @@ absl::StatusOr<std::vector<CanaryView>> ReadCanaries(Database& db, const JobId& 
 
 absl::StatusOr<std::vector<StoredRollback>> ReadRollbacks(Database& db, const JobId& job) {
   std::vector<StoredRollback> out;
-  SLUICE_RETURN_IF_ERROR(
-      db.Query("SELECT r.version, r.parent, r.first_draw, r.reason, r.time, b.committed, r.by_guard FROM rollbacks r "
-               "JOIN batches b ON b.job = r.job AND b.version = r.version WHERE r.job = ? ORDER BY r.version",
-               {job}, [&](const SqlRow& row) {
-                 out.push_back({row.Int(0), row.Int(1), static_cast<Draw>(row.Int(2)), row.Text(3),
-                                absl::FromUnixMicros(row.Int(4)), row.Int(5) != 0, row.Int(6) != 0});
-               }));
+  SLUICE_RETURN_IF_ERROR(db.Query(
+      "SELECT r.version, r.parent, r.first_draw, r.reason, r.time, b.committed, r.by_guard FROM rollbacks r "
+      "JOIN batches b ON b.job = r.job AND b.version = r.version WHERE r.job = ? ORDER BY r.version",
+      {job}, [&](const SqlRow& row) {
+        out.push_back({row.Int(0), row.Int(1), static_cast<Draw>(row.Int(2)), row.Text(3),
+                       absl::FromUnixMicros(row.Int(4)), row.Int(5) != 0, row.Int(6) != 0});
+      }));
   return out;
 }
 
