@@ -250,39 +250,44 @@ void VisitSpec(Io& io, T& spec) {
 }
 
 // The fields of each scorer. The first release had math, regex, expression and length, without mode and unit.
+// One that is missing here does not compile.
 template <typename Io>
 struct VisitScorer {
   Io& io;
   template <typename T>
   void operator()(T& s) const {
     using Spec = std::remove_const_t<T>;
-    if constexpr (std::is_same_v<Spec, MathScorerSpec>) io("mode", s.mode);
-    if constexpr (std::is_same_v<Spec, RegexScorerSpec>) io("pattern", s.pattern);
-    if constexpr (std::is_same_v<Spec, LengthScorerSpec>) {
+    if constexpr (std::is_same_v<Spec, MathScorerSpec>) {
+      io("mode", s.mode);
+    } else if constexpr (std::is_same_v<Spec, RegexScorerSpec>) {
+      io("pattern", s.pattern);
+    } else if constexpr (std::is_same_v<Spec, LengthScorerSpec>) {
       io("soft_limit", s.soft_limit);
       io("hard_limit", s.hard_limit);
       io("unit", s.unit);
-    }
-    if constexpr (std::is_same_v<Spec, CodeScorerSpec>) Code(s);
-    if constexpr (std::is_same_v<Spec, TagsScorerSpec>) {
+    } else if constexpr (std::is_same_v<Spec, CodeScorerSpec>) {
+      Code(s);
+    } else if constexpr (std::is_same_v<Spec, TagsScorerSpec>) {
       io("tags", s.tags);
       io("nothing_outside", s.nothing_outside);
       io("all_or_nothing", s.all_or_nothing);
-    }
-    if constexpr (std::is_same_v<Spec, RepetitionScorerSpec>) {
+    } else if constexpr (std::is_same_v<Spec, RepetitionScorerSpec>) {
       io("ngram", s.ngram);
       io("scale", s.scale);
-    }
-    if constexpr (std::is_same_v<Spec, LanguageScorerSpec>) io("language", s.language);
-    if constexpr (std::is_same_v<Spec, RemoteScorerSpec>) {
+    } else if constexpr (std::is_same_v<Spec, LanguageScorerSpec>) {
+      io("language", s.language);
+    } else if constexpr (std::is_same_v<Spec, RemoteScorerSpec>) {
       io("service", s.service);
       io("parameters", s.parameters);
       io("timeout_seconds", s.timeout_seconds);
       io("max_attempts", s.max_attempts);
       io("max_batch", s.max_batch);
       io("expect_version", s.expect_version);
+    } else if constexpr (std::is_same_v<Spec, GroupLengthScorerSpec>) {
+      io("correct_by", s.correct_by);
+    } else {
+      static_assert(std::is_same_v<Spec, ExpressionScorerSpec>, "which fields does it store?");
     }
-    if constexpr (std::is_same_v<Spec, GroupLengthScorerSpec>) io("correct_by", s.correct_by);
   }
   template <typename T>
   void Code(T& s) const {
