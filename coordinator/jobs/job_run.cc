@@ -21,6 +21,7 @@ namespace {
 constexpr size_t kEventsKept = 100;
 constexpr size_t kDetailBytes = 200;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
+constexpr int64_t kProgressBytes = int64_t{32} << 20;  // in one transaction, about: it must not take long
 
 JobState StateOf(const SchedulerState& s) {
   switch (s.end) {
@@ -622,10 +623,16 @@ void JobRun::SaveProgress() {
     writes_.push_back(
         [job = row_.view.job, shared](StoreTransaction& tx) { return tx.SaveProgress(job, *shared); });
   };
-  for (Trajectory& report : progress_.TakeUnsaved()) save(std::move(report));
-  for (const SampleRef& ref : std::exchange(ended_, {})) {
-    if (const auto it = samples_.find(ref); it != samples_.end()) save(it->second.trajectory);
+  // What ended is the dearer. The rest goes with the next turns.
+  int64_t room = kProgressBytes;
+  while (room > 0 && !ended_.empty()) {
+    const auto it = samples_.find(ended_.extract(ended_.begin()).value());
+    if (it == samples_.end()) continue;
+    room -= BytesOf(it->second.trajectory);
+    save(it->second.trajectory);
   }
+  if (room <= 0) return;
+  for (Trajectory& report : progress_.TakeUnsaved(room)) save(std::move(report));
 }
 
 }  // namespace sluice

@@ -62,11 +62,18 @@ int64_t ProgressTable::ForgetGroup(const GroupKey& group) {
   return tokens;
 }
 
-std::vector<Trajectory> ProgressTable::TakeUnsaved() {
+std::vector<Trajectory> ProgressTable::TakeUnsaved(int64_t bytes) {
   std::vector<Trajectory> out;
-  for (const SampleRef& sample : std::exchange(unsaved_, {})) {
-    out.push_back(reports_.at(sample));
-    saved_[sample] = out.back().tokens.size();
+  while (!unsaved_.empty()) {
+    auto next = unsaved_.upper_bound(last_taken_);
+    if (next == unsaved_.end()) next = unsaved_.begin();
+    const Trajectory& report = reports_.at(*next);
+    bytes -= BytesOf(report);
+    if (!out.empty() && bytes < 0) return out;
+    out.push_back(report);
+    last_taken_ = *next;
+    saved_[last_taken_] = report.tokens.size();
+    unsaved_.erase(next);
   }
   return out;
 }

@@ -31,8 +31,9 @@ class ProgressTable {
   int64_t Forget(const SampleRef& sample);
   int64_t ForgetGroup(const GroupKey& group);
   // The training samples that came, or grew by a quarter, since they were handed out: all that is handed out
-  // of a completion is a few times as long as it is.
-  std::vector<Trajectory> TakeUnsaved();
+  // of a completion is a few times as long as it is. At least one, and no more than have `bytes` together:
+  // the next call goes on behind them.
+  std::vector<Trajectory> TakeUnsaved(int64_t bytes);
   bool HasUnsaved() const { return !unsaved_.empty(); }
   int64_t bytes() const { return bytes_; }
 
@@ -41,6 +42,7 @@ class ProgressTable {
   int64_t bytes_ = 0;
   std::map<SampleRef, Trajectory> reports_;
   std::set<SampleRef> unsaved_;
+  SampleRef last_taken_;               // of unsaved_
   std::map<SampleRef, size_t> saved_;  // tokens that were handed out
 };
 

@@ -6,6 +6,8 @@
 namespace sluice {
 namespace {
 
+constexpr int64_t kAll = int64_t{1} << 40;
+
 SampleRef Sample(Draw draw, uint32_t index) { return {{false, draw}, index}; }
 Trajectory Report(Draw draw, uint32_t index, size_t tokens) {
   Trajectory out;
@@ -46,7 +48,7 @@ TEST(ProgressTable, PutsPartsTogetherAndKeepsWhatItHasWhereOneIsMissing) {
   table.Keep(Sample(1, 0), part(0, 70));
   table.Keep(Sample(1, 0), part(70, 80));
   EXPECT_EQ(table.Find(Sample(1, 0))->tokens.size(), 80u);
-  EXPECT_EQ(table.TakeUnsaved()[0].tokens.size(), 80u);
+  EXPECT_EQ(table.TakeUnsaved(kAll)[0].tokens.size(), 80u);
   EXPECT_EQ(table.Forget(Sample(1, 0)), 80);
   EXPECT_EQ(table.bytes(), 0);
 }
@@ -65,7 +67,7 @@ TEST(ProgressTable, HandsOutEachReportToBeSavedOnce) {
   table.Keep(Sample(1, 0), Report(1, 0, 128));
   table.Keep({{true, 3}, 0}, Report(3, 0, 64));  // of an evaluation
   table.Restore(Sample(2, 0), Report(2, 0, 64));
-  const std::vector<Trajectory> unsaved = table.TakeUnsaved();
+  const std::vector<Trajectory> unsaved = table.TakeUnsaved(kAll);
   ASSERT_EQ(unsaved.size(), 1u);
   EXPECT_EQ(unsaved[0].tokens.size(), 128u);
   EXPECT_FALSE(table.HasUnsaved());
@@ -77,6 +79,24 @@ TEST(ProgressTable, HandsOutEachReportToBeSavedOnce) {
   EXPECT_NE(table.Find(Sample(2, 0)), nullptr);
 }
 
+TEST(ProgressTable, HandsOutTheRestInTurnWhenAllIsTooMuch) {
+  ProgressTable table;
+  for (uint32_t index : {0, 1, 2}) table.Keep(Sample(1, index), Report(1, index, 100));
+  const int64_t room = 2 * BytesOf(*table.Find(Sample(1, 0)));
+  const auto places = [](const std::vector<Trajectory>& taken) {
+    std::vector<uint32_t> out;
+    for (const Trajectory& t : taken) out.push_back(t.key.index);
+    return out;
+  };
+  EXPECT_EQ(places(table.TakeUnsaved(room)), (std::vector<uint32_t>{0, 1}));
+  for (uint32_t index : {0, 1}) table.Keep(Sample(1, index), Report(1, index, 200));
+  // What was not taken before comes before what grew meanwhile; one alone may be larger.
+  EXPECT_EQ(places(table.TakeUnsaved(1)), (std::vector<uint32_t>{2}));
+  EXPECT_EQ(places(table.TakeUnsaved(1)), (std::vector<uint32_t>{0}));
+  EXPECT_EQ(places(table.TakeUnsaved(kAll)), (std::vector<uint32_t>{1}));
+  EXPECT_FALSE(table.HasUnsaved());
+}
+
 TEST(ProgressTable, ForgetsSamplesAndGroups) {
   ProgressTable table;
   for (uint32_t index : {0, 1, 2}) table.Keep(Sample(1, index), Report(1, index, 10));
@@ -84,7 +104,7 @@ TEST(ProgressTable, ForgetsSamplesAndGroups) {
   EXPECT_EQ(table.Forget(Sample(1, 1)), 10);
   EXPECT_EQ(table.Forget(Sample(1, 1)), 0);
   EXPECT_EQ(table.ForgetGroup({false, 1}), 20);
-  EXPECT_EQ(table.TakeUnsaved().size(), 1u);
+  EXPECT_EQ(table.TakeUnsaved(kAll).size(), 1u);
   EXPECT_EQ(table.ForgetGroup({false, 2}), 10);
   EXPECT_EQ(table.bytes(), 0);
 }
