@@ -201,4 +201,15 @@ std::string TailOfFile(const std::string& path, int lines) {
   return out;
 }
 
+void RotateLog(const std::string& path, int64_t most, bool in_use) {
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error || bytes <= static_cast<uintmax_t>(most)) return;
+  const std::string aside = path + ".1";
+  if (!in_use) return std::filesystem::rename(path, aside, error);
+  std::filesystem::copy_file(path, aside, std::filesystem::copy_options::overwrite_existing, error);
+  // Where there is no room for the copy the log goes: it is what fills the disk.
+  std::filesystem::resize_file(path, 0, error);
+}
+
 }  // namespace sluice::cli

@@ -57,4 +57,8 @@ absl::StatusOr<std::string> SiblingBinary(const std::string& name);
 // The last lines of a text file, at most `lines` and 4 KiB; empty when it cannot be read.
 std::string TailOfFile(const std::string& path, int lines);
 
+// Moves what a log above `most` bytes has to PATH.1, in place of what is there. `in_use`: a process appends
+// to it meanwhile; then it is copied and emptied, and what is written between these two is lost.
+void RotateLog(const std::string& path, int64_t most, bool in_use);
+
 }  // namespace sluice::cli

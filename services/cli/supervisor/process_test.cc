@@ -1,5 +1,6 @@
 #include "services/cli/supervisor/process.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "core/base/file.h"
+#include "core/base/file_descriptor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -136,6 +138,24 @@ TEST(ProcessTest, WaitsForAChildOnlySoLong) {
 TEST(ProcessTest, NamesABinaryThatDoesNotStandBesideThisOne) {
   const auto path = SiblingBinary("no-such-binary");
   EXPECT_EQ(path.status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(RotateLogTest, KeepsALogSmallWhileItIsWritten) {
+  const std::string log = ::testing::TempDir() + "/rotate_test.log";
+  std::filesystem::remove(log + ".1");
+  std::ofstream(log, std::ios::trunc).close();
+  const FileDescriptor writer(open(log.c_str(), O_WRONLY | O_APPEND));
+  const auto write_line = [&](const std::string& line) {
+    return write(writer.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  };
+  ASSERT_TRUE(write_line("short\n"));
+  RotateLog(log, 64, /*in_use=*/true);
+  EXPECT_FALSE(std::filesystem::exists(log + ".1"));
+  ASSERT_TRUE(write_line(std::string(100, 'x') + "\n"));
+  RotateLog(log, 64, /*in_use=*/true);
+  ASSERT_TRUE(write_line("after\n"));
+  EXPECT_EQ(*ReadFile(log), "after\n") << "its writer goes on at the beginning";
+  EXPECT_EQ(*ReadFile(log + ".1"), "short\n" + std::string(100, 'x') + "\n");
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ namespace {
 
 constexpr int kTriesBeforeFirstServing = 3;
 constexpr size_t kMaxLayouts = 64;
-constexpr int64_t kMaxLogBytes = 64 << 20;
 constexpr int kLogTailLines = 8;
 constexpr absl::Duration kStartingPoll = absl::Milliseconds(20);
 constexpr absl::Duration kAdoptedPoll = absl::Milliseconds(200);
@@ -46,14 +45,6 @@ int AwaitSignal(absl::Duration limit) {
   const sigset_t signals = SupervisedSignals();
   const timespec wait = absl::ToTimespec(limit);
   return sigtimedwait(&signals, nullptr, &wait);
-}
-
-// One earlier log is kept.
-void RotateLog(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::file_size(path, error) > static_cast<uintmax_t>(kMaxLogBytes) && !error) {
-    std::filesystem::rename(path, path + ".1", error);
-  }
 }
 
 absl::Status SendOutputTo(const std::string& path) {
@@ -116,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions
   }
   if (!lock.ok()) return lock.status();
   if (!options.log_file.empty()) {
-    RotateLog(options.log_file);
+    RotateLog(options.log_file, options.max_log_bytes, /*in_use=*/false);
     SLUICE_RETURN_IF_ERROR(SendOutputTo(options.log_file));
   }
   const sigset_t signals = SupervisedSignals();
@@ -312,7 +303,7 @@ absl::Status Supervisor::Start(Member& member, absl::Time now) {
   std::filesystem::remove(AddressPath(options_.state, member.is), ignored);
   std::filesystem::remove(StopPath(options_.state, member.is), ignored);
   const std::string log = LogPath(options_.state, member.is);
-  RotateLog(log);
+  RotateLog(log, options_.max_log_bytes, /*in_use=*/false);
   SpawnOptions spawn{CommandOf(member.is, context), log, /*new_session=*/true, /*die_with_parent=*/false, {}};
   // Recorded before it runs: a supervisor killed meanwhile leaves no process that the next one does not know.
   spawn.before_exec = [&](pid_t pid) -> absl::Status {
@@ -363,7 +354,17 @@ void Supervisor::KillIfSilent(Member& member, absl::Time now) {
   member.probe.reset();
 }
 
+// One earlier log of each is kept.
+void Supervisor::RotateLogs(absl::Time now) {
+  if (now < logs_looked_ + options_.logs_interval) return;
+  logs_looked_ = now;
+  for (const Member& member : members_)
+    RotateLog(LogPath(options_.state, member.is), options_.max_log_bytes, /*in_use=*/true);
+  if (!options_.log_file.empty()) RotateLog(options_.log_file, options_.max_log_bytes, /*in_use=*/true);
+}
+
 absl::Status Supervisor::Tick(absl::Time now) {
+  RotateLogs(now);
   for (Member& m : members_) SLUICE_RETURN_IF_ERROR(Reap(m, now));
   for (Member& m : members_) {
     if (m.phase == Phase::kStarting) SLUICE_RETURN_IF_ERROR(CheckServing(m, now));

@@ -35,6 +35,8 @@ struct SupervisorOptions {
   FleetShape shape;
   int cores = 1;
   std::string log_file;  // takes standard output and error once the state directory is ours; empty: they stay
+  int64_t max_log_bytes = 64 << 20;  // of each process; what is above it is rotated, one earlier log is kept
+  absl::Duration logs_interval = absl::Seconds(10);  // between looks at them
   RestartLimits limits;
   absl::Duration start_deadline = absl::Seconds(120);                       // from start to serving
   std::function<void(const std::string&)> say = [](const std::string&) {};  // one line for people
@@ -78,6 +80,7 @@ class Supervisor {
   // What was adopted knows the addresses of what was not: those start there again.
   void RecallAddresses();
   absl::Status Tick(absl::Time now);
+  void RotateLogs(absl::Time now);
   absl::Status Reap(Member& member, absl::Time now);
   absl::Status OnDeath(Member& member, const std::string& how, absl::Time now);
   // Kills the ranks of the gang that are left; when none is, raises the epoch, and the ranks may start.
@@ -116,6 +119,7 @@ class Supervisor {
   };
   std::vector<Gang> gangs_;
   bool announced_ = false;
+  absl::Time logs_looked_ = absl::InfinitePast();
   absl::Time stop_until_ = absl::InfinitePast();  // of a stop that needs longer
   std::vector<LearnerLayout> layouts_;
   bool stopped_ = false;
