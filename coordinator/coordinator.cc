@@ -162,6 +162,7 @@ absl::StatusOr<CheckedJob> CoordinatorImpl::Check(const JobSpec& spec, const Can
   SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
   SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder, cancel));
   SLUICE_RETURN_IF_ERROR(CheckGroupSize(spec, prompts, encoder->expert_bytes_per_token()));
+  SLUICE_RETURN_IF_ERROR(CheckWarmStartBatch(spec, prompts));
   CheckedJob out;
   out.spec = spec;
   std::string learner;
@@ -219,6 +220,7 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   SLUICE_ASSIGN_OR_RETURN(const auto encoder, options_.encoder(spec));
   SLUICE_ASSIGN_OR_RETURN(const PromptSet prompts, LoadPrompts(spec, *encoder, cancel));
   SLUICE_RETURN_IF_ERROR(CheckGroupSize(spec, prompts, encoder->expert_bytes_per_token()));
+  SLUICE_RETURN_IF_ERROR(CheckWarmStartBatch(spec, prompts));
   SLUICE_RETURN_IF_ERROR(
       CheckRewardOffers(spec.reward, registry_.Workers(), absl::Now() + kRewardOffersPatience).status());
   JobRow row;

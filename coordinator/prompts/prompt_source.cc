@@ -285,6 +285,18 @@ absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoderFa
   return LoadPrompts(spec, *encoder);
 }
 
+absl::Status CheckWarmStartBatch(const JobSpec& spec, const PromptSet& prompts) {
+  constexpr int64_t kMaxBatchBytes = int64_t{60} << 20, kTokenBytes = 5, kRowBytes = 16;  // on the wire
+  int64_t longest = 0;
+  for (const SupervisedExample& row : prompts.warm_start)
+    longest = std::max(longest, static_cast<int64_t>(row.tokens.size()));
+  const int64_t bytes = spec.warm_start.batch_size * (longest * kTokenBytes + kRowBytes);
+  if (longest == 0 || bytes <= kMaxBatchBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "warm_start.batch_size: ", spec.warm_start.batch_size, " rows of up to ", longest, " tokens may have ",
+      bytes, " bytes, at most ", kMaxBatchBytes, " are sent to the learner at once; lower it"));
+}
+
 absl::Status CheckGroupSize(const JobSpec& spec, const PromptSet& prompts, int64_t expert_bytes_per_token) {
   constexpr int64_t kMaxGroupBytes = int64_t{1} << 30;    // a record of the store
   constexpr int64_t kMaxExpertBytes = int64_t{32} << 20;  // types.proto

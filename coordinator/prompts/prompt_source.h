@@ -34,6 +34,8 @@ absl::StatusOr<PromptSet> LoadPrompts(const JobSpec& spec, const PromptEncoderFa
 // INVALID_ARGUMENT: with completions of max_new_tokens for the longest prompt, a group would be larger than
 // the store and the learner take, or the recorded experts of a completion larger than a message may be. Pure.
 absl::Status CheckGroupSize(const JobSpec& spec, const PromptSet& prompts, int64_t expert_bytes_per_token);
+// INVALID_ARGUMENT when a batch of the longest warm-start rows would not go into one message to the learner.
+absl::Status CheckWarmStartBatch(const JobSpec& spec, const PromptSet& prompts);
 
 // Row number `ordinal` of an endless sequence of passes over `rows` rows; each pass is a permutation of its
 // own, a function of the seed, the domain and the pass.

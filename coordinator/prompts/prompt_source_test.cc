@@ -202,6 +202,19 @@ TEST(CheckGroupSizeTest, ForeseesAGroupThatNothingCouldKeep) {
   EXPECT_TRUE(CheckGroupSize(spec, prompts, kExpertBytes).ok());
 }
 
+TEST(CheckWarmStartBatchTest, ForeseesABatchThatIsNoMessage) {
+  JobSpec spec;
+  PromptSet prompts;
+  spec.warm_start.batch_size = 65536;
+  EXPECT_TRUE(CheckWarmStartBatch(spec, prompts).ok()) << "there is none";
+  prompts.warm_start.resize(2);
+  prompts.warm_start[0].tokens.resize(100);
+  EXPECT_TRUE(CheckWarmStartBatch(spec, prompts).ok());
+  prompts.warm_start[1].tokens.resize(1000);
+  EXPECT_THAT(std::string(CheckWarmStartBatch(spec, prompts).message()),
+              testing::StartsWith("warm_start.batch_size: 65536 rows of up to 1000 tokens may have "));
+}
+
 TEST(CheckSamplingTest, NamesTheFieldThatTheModelCannotServe) {
   ModelConfig dense;
   dense.vocab = 264;
