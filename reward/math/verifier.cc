@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "core/base/printable.h"
 #include "reward/math/echo.h"
 #include "reward/math/parse/legible.h"
 #include "reward/math/parse/parser.h"
+#include "reward/math/text/number_lexer.h"
+#include "reward/math/text/words.h"
 #include "reward/math/text/wrapping.h"
 
 namespace sluice::math {
@@ -85,19 +91,8 @@ std::string Spread(absl::string_view text) {
   return out.size() > 4 ? out : "";
 }
 
-// Several answers stand for one where each of them is right.
-bool AllEqual(absl::string_view gold, const std::vector<std::string>& alternatives,
-              const EquivalenceOptions& options) {
-  return !alternatives.empty() &&
-         std::all_of(alternatives.begin(), alternatives.end(), [&](const std::string& one) {
-           return ComparePair(gold, one, options).decision.answer == Answer::kEqual;
-         });
-}
-
-}  // namespace
-
-Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
-                        const EquivalenceOptions& options) {
+Explanation CompareAsWritten(absl::string_view gold, absl::string_view prediction,
+                             const EquivalenceOptions& options) {
   Explanation out;
   out.gold = std::string(gold.substr(0, kMaxKept));
   out.prediction = std::string(prediction.substr(0, kMaxKept));
@@ -122,6 +117,112 @@ Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
   return out;
 }
 
+// A sentence as plain text: what is in \text stands outside of it, comparisons are signs.
+std::string PlainSentence(absl::string_view text) {
+  std::string out(text);
+  for (const std::string font : {"\\text{", "\\mathrm{", "\\textbf{"}) {
+    for (size_t at = out.find(font); at != std::string::npos; at = out.find(font, at)) {
+      const size_t close = out.find('}', at);
+      if (close == std::string::npos) return out;
+      out.erase(close, 1);
+      out.replace(at, font.size(), "");
+    }
+  }
+  return absl::StrReplaceAll(out, {{" is greater than or equal to ", " \\ge "},
+                                   {" is less than or equal to ", " \\le "},
+                                   {" is at least ", " \\ge "},
+                                   {" is at most ", " \\le "},
+                                   {" is greater than ", " > "},
+                                   {" is less than ", " < "}});
+}
+
+// Whether what was found says the same as the gold: itself, each of several answers, its other form where
+// both are the same, or what it counts.
+Explanation CompareFound(absl::string_view gold, const Extraction& answer,
+                         const EquivalenceOptions& options) {
+  auto equal = [&](absl::string_view a, absl::string_view b) {
+    return CompareAsWritten(a, b, options).decision.answer == Answer::kEqual;
+  };
+  const auto& several = answer.alternatives;
+  const std::string& first = several.empty() ? answer.text : several[0];
+  Explanation out = CompareAsWritten(gold, answer.text, options);
+  auto says = [&](absl::string_view text) {
+    if (out.decision.answer == Answer::kEqual) return;
+    Explanation told = CompareAsWritten(gold, text, options);
+    if (told.decision.answer == Answer::kEqual) out = std::move(told);
+  };
+  if (std::string plain = PlainSentence(answer.text); plain != answer.text) says(plain);
+  const bool all =
+      !several.empty() && absl::c_all_of(several, [&](const std::string& one) { return equal(gold, one); });
+  if (all) says(first);
+  const bool times = absl::StrContains(first, ':') || absl::StrContains(answer.restated, ':');
+  if (!answer.restated.empty() && !times && equal(first, answer.restated)) {
+    says(first);
+    says(answer.restated);
+  }
+  if (!answer.listed.empty()) says(answer.listed);
+  return out;
+}
+
+// "It", "half", "yes": a word of prose at `i` and no name in a formula.
+bool IsProseAt(absl::string_view text, size_t i) {
+  if (static_cast<unsigned char>(At(text, i)) >= 0xD0) return true;  // of another script
+  size_t end = i;
+  while (IsLetter(At(text, end))) ++end;
+  const absl::string_view word = text.substr(i, end - i);
+  const bool bounded = (i == 0 || absl::StrContains(" ({", text[i - 1])) &&
+                       (end == text.size() || absl::StrContains(" .,:;!?)}'-", text[end]));
+  return bounded && word.size() > 1 && absl::c_any_of(word, absl::ascii_islower) && !FindSpelled(word);
+}
+
+// Whether words lead to a value, "He runs 96 miles", or are a remark behind it, "8 (since k > 0)". Words
+// behind a value, "8 groups of three", may be of it.
+bool IsSentence(absl::string_view text) {
+  if (IsProseAt(text, 0)) return true;
+  const size_t remark = text.find(" (");
+  if (remark == absl::string_view::npos) return false;
+  const bool a =
+      absl::StartsWith(text.substr(remark), " (a ") || absl::StartsWith(text.substr(remark), " (an ");
+  return a || IsProseAt(text, remark + 2);
+}
+
+// The words of the gold that are in no formula stand in the prediction too.
+bool SaysWordsOf(absl::string_view gold, absl::string_view prediction) {
+  const std::string said = absl::AsciiStrToLower(prediction);
+  for (absl::string_view word :
+       absl::StrSplit(gold, absl::ByAnyChar(" ,.;{}()$\\0123456789%/^_"), absl::SkipEmpty())) {
+    const bool prose = word.size() > 2 && word != "text" && word != "mathrm" && !FindSpelled(word) &&
+                       absl::c_all_of(word, IsLetter);
+    if (prose && !absl::StrContains(said, absl::AsciiStrToLower(word).substr(0, 4))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// A prediction that is a sentence says what a completion of its words would.
+Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
+                        const EquivalenceOptions& options) {
+  constexpr size_t kMaxSentence = 400;
+  Explanation out = CompareAsWritten(gold, prediction, options);
+  const std::string& rule = out.decision.rule;
+  const bool settled = out.decision.answer == Answer::kEqual || rule == kUnreadableGold || rule == "hedged" ||
+                       rule == "contradiction" || rule == "repeats the question" || options.strict;
+  if (settled || prediction.size() > kMaxSentence) return out;
+  const std::string plain = PlainSentence(prediction);
+  Extraction claim;
+  if (plain != prediction) claim.text = plain;
+  if (IsSentence(StripWrapping(plain))) claim = ExtractAnswer(plain, AskedBy(gold));
+  const bool one = !absl::StrContains(plain, " or ") || !claim.alternatives.empty();
+  if (claim.text.empty() || claim.text == prediction || claim.approximate || !one) return out;
+  if (!SaysWordsOf(gold, prediction) && claim.text.find_first_of("0123456789") == std::string::npos)
+    return out;
+  Explanation told = CompareFound(gold, claim, options);
+  if (told.decision.answer != Answer::kEqual) return out;
+  told.prediction = out.prediction;
+  return told;
+}
+
 Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion,
                             const EquivalenceOptions& options) {
   const std::string reference = ExtractGold(gold).text;
@@ -134,13 +235,10 @@ Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion
     out.answered = false;
     return out;
   }
-  Explanation out = ComparePair(reference, answer.text, options);
-  if (out.decision.answer != Answer::kEqual && AllEqual(reference, answer.alternatives, options)) {
-    out = ComparePair(reference, answer.alternatives[0], options);
-  }
-  if (out.decision.answer != Answer::kEqual && !answer.listed.empty()) {
-    Explanation listed = ComparePair(reference, answer.listed, options);
-    if (listed.decision.answer == Answer::kEqual) out = std::move(listed);
+  Explanation out = CompareFound(reference, answer, options);
+  const bool marked = answer.rule == ExtractionRule::kBoxed || answer.rule == ExtractionRule::kAnswerTag;
+  if (marked && out.decision.answer != Answer::kEqual && answer.alternatives.empty()) {
+    out = ComparePair(reference, answer.text, options);
   }
   std::string spread_gold = Spread(reference), spread = Spread(answer.text);
   if (out.decision.answer != Answer::kEqual && !spread_gold.empty() && !spread.empty()) {

@@ -372,6 +372,8 @@ Decision Compare(const std::vector<Reading>& gold, const std::vector<Reading>& p
     const Reading &g = gold[i], &p = prediction[j];
     if (BracketsDiffer(g, p, gold[0], prediction[0]) || !ClockAllows(clock_g, clock_p, g, p)) continue;
     if (IsOneMemberOfSeveral(g, gold[0]) || IsOneMemberOfSeveral(p, prediction[0])) continue;
+    const bool closed = g.value.kind == Kind::kTuple && gold[0].value.kind == Kind::kInterval;
+    if (closed && p.value.kind == Kind::kRelation) continue;  // "[1, 2]" is no pair where a range is compared
     if (IsNumberBefore(g, gold[0]) && !SameTree(g.value, p.value)) continue;
     ValueDecision decision = ComparePairOfReadings(g, p, options, work);
     work.Forgive();

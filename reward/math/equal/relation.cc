@@ -215,7 +215,10 @@ bool IsSolved(const Expression& e) {
   if (e.relations.size() == 1) {
     if (e.relations[0] == Relation::kIn || e.relations[0] == Relation::kNotIn)
       return IsPlainSymbol(e.args[0]);
-    return AreSolved(e.args[0], e.args[1]) || AreSolved(e.args[1], e.args[0]);
+    const Expression& left = e.args[0];  // "|x| < 2"
+    const bool modulus = left.kind == Kind::kFunction && left.name == "abs" && left.args.size() == 1 &&
+                         IsPlainSymbol(left.args[0]) && IsClosedConstant(e.args[1]);
+    return modulus || AreSolved(left, e.args[1]) || AreSolved(e.args[1], left);
   }
   return e.args.size() == 3 && IsMultipleOfSymbol(e.args[1]) &&
          (IsClosedConstant(e.args[0]) || IsInfinite(e.args[0])) &&

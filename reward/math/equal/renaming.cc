@@ -63,8 +63,9 @@ bool IsConstantLetter(const Expression& e) {
   return e.name.size() == 1 || (e.name.size() == 3 && e.name[1] == '_');
 }
 
-// The constant that is added to a sum, and stands nowhere else in it; not among its fellows, "a + b + c".
-string_view AddedConstant(const Expression& whole) {
+// The constant that is added to a sum, and stands nowhere else in it; not among its fellows, "a + b + c". "K"
+// is one where `known`, the gold, has one.
+string_view AddedConstant(const Expression& whole, string_view known = {}) {
   const Expression& sum = BodyOf(whole);
   if (sum.kind != Kind::kSum) return {};
   string_view constant;
@@ -72,7 +73,7 @@ string_view AddedConstant(const Expression& whole) {
     if (term.kind == Kind::kSymbol &&
         (term.name == "a" || term.name == "b" || term.name == "A" || term.name == "B"))
       return {};
-    if (!IsConstantLetter(term)) continue;
+    if (!IsConstantLetter(term) && !(known == "C" && IsSymbol(term, "K"))) continue;
     if (!constant.empty()) return {};
     constant = term.name;
   }
@@ -170,7 +171,7 @@ std::vector<Expression> RenamedLike(const Expression& gold, const Expression& pr
   std::vector<Expression> families;
   AddFamilies(gold, prediction, families);
   if (!families.empty()) return families;
-  if (auto renamed = With(prediction, AddedConstant(prediction), AddedConstant(gold)))
+  if (auto renamed = With(prediction, AddedConstant(prediction, AddedConstant(gold)), AddedConstant(gold)))
     return {*std::move(renamed)};
   string_view factor = ConstantFactor(gold);
   if (!factor.empty() && (factor[0] == 'C' || factor[0] == 'c')) {

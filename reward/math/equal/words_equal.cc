@@ -41,7 +41,8 @@ string_view MonthOf(string_view word) {
 std::vector<std::string> WordsOf(string_view text) {
   std::vector<std::string> words;
   for (string_view piece : absl::StrSplit(text, absl::ByAnyChar(" .,;!'\"`~\t\n"), absl::SkipEmpty())) {
-    if (IsAmong(piece, {"a", "an", "the", "of", "is", "it", "function", "on"})) continue;
+    if (IsAmong(piece, {"a", "an", "the", "of", "is", "it", "function", "on", "are", "there", "to"}))
+      continue;
     string_view word = WithoutOrdinal(piece);
     const bool ending = !words.empty() && absl::ascii_isdigit(static_cast<unsigned char>(words.back()[0])) &&
                         IsAmong(piece, {"st", "nd", "rd", "th"});  // "10 th"
@@ -69,15 +70,27 @@ std::string Canonical(std::vector<std::string> words) {
                      "limit doe not exist", "limit does not exist", "limit undefined"}))
     return "undefined";
   if (IsAmong(text, {"divergent", "diverge", "it diverge", "series diverge"})) return "diverges";
-  if (IsAmong(text, {"no solution", "none", "empty set", "no real solution", "there are no solution",
-                     "there are no real solution", "there no solution", "there no real solution",
-                     "no solution exist", "no solution exists"}))
+  if (IsAmong(text, {"no solution", "none", "empty set", "no real solution", "no solution exist",
+                     "no solution exists"}))
     return "no solution";
   return text;
 }
 
+// Without what the words describe: "isosceles triangle", "infinitely many solutions", "Bob wins".
+std::vector<std::string> WithoutNoun(std::vector<std::string> words) {
+  if (words.size() > 1 && IsAmong(words.back(), {"triangle", "series", "win", "wins", "sequence"}))
+    words.pop_back();
+  if (words.size() == 3 && words[0] == "infinitely" && words[1] == "many") words.pop_back();
+  return words;
+}
+
 // "3:30" of "03:30 pm"; `half` is "am" or "pm" or empty. Empty for what is no time of day.
 string_view TimeOf(string_view text, string_view* half) {
+  *half = {};
+  if (text == "noon" || text == "midnight") {
+    *half = text == "noon" ? "pm" : "am";
+    return "12:00";
+  }
   size_t blank = text.find(' ');
   *half = blank == string_view::npos ? string_view() : text.substr(blank + 1);
   string_view time = text.substr(0, blank);
@@ -124,6 +137,8 @@ bool SayTheSame(string_view gold, string_view prediction, bool exact) {
   if (exact) return false;
   std::string g = Canonical(WordsOf(gold));
   if (!g.empty() && g == Canonical(WordsOf(prediction))) return true;
+  const std::string bare = Canonical(WithoutNoun(WordsOf(gold)));
+  if (!bare.empty() && bare == Canonical(WithoutNoun(WordsOf(prediction)))) return true;
   if (AreSameTime(gold, prediction)) return true;
   std::string items = SortedItems(gold);
   return !items.empty() && items == SortedItems(prediction);

@@ -82,9 +82,11 @@ class Sentence {
       return;
     }
     if (piece.word == "and" && !IsValue(pieces_, i + 1)) denied_ = false;
+    if (replaced_ && TurnOfWord(i) == Turn::kVerb) denied_ = false;  // "Instead of 4 we get 3"
     switch (TurnOfWord(i)) {
       case Turn::kDenies:
         denied_ = denied_ || !IsIdiom(i);
+        replaced_ = piece.word == "instead" || piece.word == "rather";
         break;
       case Turn::kAdjunct:
         adjunct_ = true;
@@ -112,6 +114,10 @@ class Sentence {
     string_view next = i + 1 < pieces_.size() ? string_view(pieces_[i + 1].word) : string_view();
     if (word == "to") return IsValue(pieces_, i + 1) && !IsReceived(i) ? Turn::kVerb : Turn::kAdjunct;
     if (word == "no" && next == "longer") return Turn::kDenies;
+    if (next == "out" && (word == "rules" || word == "rule" || word == "ruling" || word == "ruled"))
+      return Turn::kDenies;
+    if (word == "at" && (before == "is" || before == "are" || before == "occurs" || before == "lies"))
+      return Turn::kVerb;
     bool excepts = word == "but" && (before == "all" || before == "anything" || before == "everything");
     if (excepts) return Turn::kDenies;
     bool false_to = next == "to" || next == "that";
@@ -164,9 +170,20 @@ class Sentence {
 
   // "step 2", "problem 7", the 8 of "the 8 apples".
   bool IsName(const Claim& claim) const {
-    if (asked_ != Asked::kValue || claim.first == 0 || pieces_[claim.first].formula) return false;
+    if (asked_ != Asked::kValue) return false;
+    const TextPiece& piece = pieces_[claim.first];
+    if (claim.in_words && piece.word == "one" && Among(WordAt(claim.last + 1), lexicon::kModalVerbs))
+      return true;
+    if (claim.first == 0) return false;
     const TextPiece& before = pieces_[claim.first - 1];
-    return before.kind == PieceKind::kWord && IsLabel(before.word);
+    if (Among(before.word, lexicon::kHaving)) return true;
+    const bool related = claim.first > 1 && Among(pieces_[claim.first - 2].word, lexicon::kRelatives) &&
+                         (before.word == "of" || before.word == "by");
+    return related || (!piece.formula && before.kind == PieceKind::kWord && IsLabel(before.word));
+  }
+
+  string_view WordAt(size_t i) const {
+    return i < pieces_.size() ? string_view(pieces_[i].word) : string_view();
   }
 
   bool IsGiven(size_t first, size_t last) const {
@@ -186,8 +203,9 @@ class Sentence {
     Join(claim);
     claim.denied = denied_ || DeniesBefore(pieces_.subspan(claim.last + 1));
     bool some_of = SpellsAt(pieces_, i + 1, "of whom") || SpellsAt(pieces_, i + 1, "of which");
-    claim.main = !adjunct_ && !clause_ && !some_of && !IsGiven(claim.first, claim.last);
-    claim.counted = i > 0 && pieces_[i - 1].text == ":";
+    claim.given = IsGiven(claim.first, claim.last);
+    claim.main = !adjunct_ && !clause_ && !some_of && !claim.given;
+    claim.counted = i > 0 && (pieces_[i - 1].text == ":" || pieces_[i - 1].word == "namely");
     const TextPieces behind = pieces_.subspan(claim.last + 1);
     if (IsRemarkedOn(behind)) claim.denied = true;
     if (asked_ == Asked::kChoice) claim.asserted = IsChosen(behind);
@@ -374,6 +392,7 @@ class Sentence {
   bool restarted_ = false;  // "so", "but": another statement begins
   bool clause_ = false;     // in a reason or remark
   bool denied_ = false;
+  bool replaced_ = false;  // denied by "instead of"
 };
 
 }  // namespace

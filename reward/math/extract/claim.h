@@ -21,6 +21,7 @@ struct Claim {
   bool negative = false;
   bool whole_span = false;  // the text is the span and not the piece
   bool in_words = false;
+  bool given = false;     // "the 4 hours"
   size_t members = 1;     // that are joined
   bool counted = false;   // ":" stands in front: a list of what was counted
   bool asserted = false;  // "is the answer", "is correct"

@@ -249,9 +249,20 @@ bool IsRemarkedOn(TextPieces rest) {
   return Among(rest[i].word, kProperties) || rest[i].word == "a" || rest[i].word == "an";
 }
 
+// "Thanks for the 2 questions!"
+static bool IsAside(TextPieces sentence) {
+  for (size_t i = 0; i < sentence.size(); ++i) {
+    if (!IsWord(sentence, i) || OpensConclusion(sentence)) continue;
+    for (string_view phrase : kAsides) {
+      if (SpellsAt(sentence, i, phrase)) return true;
+    }
+  }
+  return false;
+}
+
 bool ClaimsNothing(TextPieces sentence) {
-  if (sentence.back().question || Plans(sentence) || IsAttributed(sentence) || DescribesAnswer(sentence) ||
-      IsAssurance(sentence))
+  if (sentence.back().question || IsAside(sentence) || Plans(sentence) || IsAttributed(sentence) ||
+      DescribesAnswer(sentence) || IsAssurance(sentence))
     return true;
   size_t i = 0;
   while (i < sentence.size() && sentence[i].kind != PieceKind::kWord) ++i;

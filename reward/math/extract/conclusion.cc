@@ -14,6 +14,7 @@
 #include "reward/math/extract/stance.h"
 #include "reward/math/text/number_lexer.h"
 #include "reward/math/text/units.h"
+#include "reward/math/text/words.h"
 
 namespace sluice::math {
 namespace {
@@ -34,7 +35,7 @@ void DropFarewell(std::vector<TextPieces>& sentences) {
 
 // The one claim that a sentence concludes with; null where there is none.
 const Claim* Best(const std::vector<Claim>& claims) {
-  const Claim *best = nullptr, *any = nullptr, *bold = nullptr;
+  const Claim *best = nullptr, *any = nullptr, *bold = nullptr, *given = nullptr;
   int bolds = 0;
   bool digits = std::any_of(claims.begin(), claims.end(), [](const Claim& c) { return !c.in_words; });
   auto chosen =
@@ -42,7 +43,7 @@ const Claim* Best(const std::vector<Claim>& claims) {
   if (chosen != claims.end()) return &*chosen;
   for (const Claim& claim : claims) {
     if (claim.denied || (claim.in_words && digits && !claim.main)) continue;
-    any = &claim;
+    (claim.given ? given : any) = &claim;
     if (claim.main) best = &claim;
     if (claim.bold) {
       bold = &claim;
@@ -50,7 +51,8 @@ const Claim* Best(const std::vector<Claim>& claims) {
     }
   }
   if (bolds == 1) return bold;
-  return best != nullptr ? best : any;
+  if (best != nullptr) return best;
+  return any != nullptr ? any : given;
 }
 
 // Whether text that ends without a stop ends behind a number, "We have 8 boxes with 3": it says nothing yet.
@@ -68,8 +70,12 @@ const Claim* CountOf(TextPieces sentence, const std::vector<Claim>& claims, cons
   const Claim& count = *(&list - 1);
   string_view text = sentence[count.first].text;
   size_t number = 0;
-  bool counts =
-      !count.denied && !count.whole_span && absl::SimpleAtoi(text, &number) && number == list.members;
+  if (const auto word = NumberWordValue(text)) {
+    number = static_cast<size_t>(*word);
+  } else if (!absl::SimpleAtoi(text, &number)) {
+    return nullptr;
+  }
+  bool counts = !count.denied && !count.whole_span && number == list.members;
   return counts ? &count : nullptr;
 }
 
@@ -86,7 +92,8 @@ bool EndsRefusing(const std::vector<TextPieces>& sentences) {
 }
 
 bool IsUnitInWords(string_view word) {
-  return word.size() > 2 && !(FindUnit(word).empty() && FindPrefixedUnit(word).empty());
+  return word.size() > 1 && TurnOf(word) == Turn::kNone &&
+         !(FindUnit(word).empty() && FindPrefixedUnit(word).empty());
 }
 
 // The known unit, or the half of the day, that stands behind a number: " minutes", " m/s", " p.m.".
@@ -96,6 +103,8 @@ string_view UnitBehind(string_view rest) {
   const size_t begin = i;
   while (i < rest.size() && (absl::ascii_isalpha(rest[i]) || rest[i] == '/')) ++i;
   const string_view word = rest.substr(begin, i - begin);
+  if (i < rest.size() && (rest[i] == '^' || static_cast<unsigned char>(rest[i]) >= 0x80))
+    return {};  // "cm^2"
   if (word.size() == 1 && (word == "a" || word == "p" || word == "A" || word == "P")) {
     const string_view half = rest.substr(begin, 4);
     return absl::EqualsIgnoreCase(half.substr(1), ".m.") ? rest.substr(0, begin + 4) : string_view();
@@ -124,6 +133,23 @@ Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
   out.approximate = claim.approximate;
   out.alternatives = claim.alternatives;
   return out;
+}
+
+// The value beside `claim` that says it once more: "90 minutes" of "1.5 hours, which is 90 minutes".
+const Claim* Restating(TextPieces sentence, const std::vector<Claim>& claims, const Claim& claim) {
+  auto joined = [&](const Claim& a, const Claim& b) {
+    for (size_t i = a.last + 1; i < b.first; ++i) {
+      if (SpellsAt(sentence, i, "which is") || SpellsAt(sentence, i, "which equals") ||
+          SpellsAt(sentence, i, "that is") || sentence[i].word == "i.e." ||
+          sentence[i].word == "equivalently")
+        return true;
+    }
+    return false;
+  };
+  const size_t at = static_cast<size_t>(&claim - claims.data());
+  if (at + 1 < claims.size() && joined(claim, claims[at + 1])) return &claims[at + 1];
+  if (at > 0 && joined(claims[at - 1], claim)) return &claims[at - 1];
+  return nullptr;
 }
 
 // "x = 3 or x = -2, but -2 is extraneous": the others are left.
@@ -157,6 +183,13 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
   for (size_t k = 0; k < 2 && !sentences.empty(); ++k) {
     TextPieces sentence = k == 0 ? sentences.back() : sentences.front();
     if (ClaimsNothing(sentence)) continue;
+    for (size_t i = 1; i < sentence.size(); ++i) {
+      const bool proof = sentence[i].kind == PieceKind::kBreak && sentence[i].text == ":";
+      if (proof && IsTruth(sentence[i - 1].word)) sentence = sentence.first(i);  // "is false: take 0"
+      const bool leads = i + 1 < sentence.size() && sentence[i].word == "so" &&
+                         (sentence[i + 1].word == "yes" || sentence[i + 1].word == "no");
+      if (leads) sentence = sentence.subspan(i + 1);
+    }
     size_t first = 0, last = sentence.size();
     while (first < sentence.size() && !IsWord(sentence, first)) ++first;
     while (last > 0 && !IsWord(sentence, last - 1)) --last;
@@ -182,14 +215,28 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
   return std::nullopt;
 }
 
-// Behind the reason that a sentence begins with: "Since it is negative, "; 0 if it does not.
+// Behind the reason that a sentence begins with, "Since it is negative, ", or up to "so"; 0 if there is none.
 size_t BehindReason(TextPieces sentence) {
+  for (size_t i = sentence.size(); i-- > 1;) {
+    const string_view word = sentence[i].word;
+    if (word == "so" || word == "therefore" || word == "hence" || word == "thus") {
+      const bool clause = i + 2 < sentence.size() && sentence[i + 1].kind == PieceKind::kWord;
+      if (clause) return i + 1;
+    }
+  }
   if (!IsWord(sentence, 0) || TurnOf(sentence[0].word) != Turn::kClause) return 0;
   size_t behind = 0;
   for (size_t i = 0; i + 1 < sentence.size(); ++i) {
     if (sentence[i].kind == PieceKind::kComma) behind = i + 1;
   }
   return behind;
+}
+
+// "the tallest", "the winning strategy": who is it is what was asked for.
+bool NamesBest(TextPieces complement) {
+  if (complement.size() < 2 || complement[0].word != "the") return false;
+  const string_view word = complement[1].word;
+  return word == "winner" || word == "winning" || (word.size() > 4 && absl::EndsWith(word, "est"));
 }
 
 // What stands behind the verb, up to a remark; without a verb the last word.
@@ -214,6 +261,9 @@ std::optional<Conclusion> Complement(string_view text, TextPieces sentence) {
     if (std::find(std::begin(kBefore), std::end(kBefore), word) != std::end(kBefore)) begin = i + 1;
   }
   if (AnyDenies(sentence)) return std::nullopt;
+  if (begin > 1 && NamesBest(sentence.subspan(begin, end - begin))) {  // "Evelyn is the tallest"
+    return Spanned(text, sentence.front().begin, sentence[begin - 2].end);
+  }
   while (end > begin && sentence[end - 1].kind != PieceKind::kWord) --end;
   if (begin == 0) {
     if (end == 0) return std::nullopt;
@@ -269,6 +319,9 @@ std::optional<Conclusion> ConclusionOf(string_view passage, Asked asked) {
           return told;
         }
         Conclusion told = Told(passage, sentences[i], *best);
+        if (const Claim* again = Restating(sentences[i], claims, *best); again && !again->denied) {
+          told.restated = Told(passage, sentences[i], *again).text;
+        }
         for (const Claim& claim : claims) {
           if (claim.denied) denied.push_back(sentences[i][claim.first].text);
         }
@@ -289,7 +342,7 @@ std::optional<Conclusion> WordsConcluded(string_view passage, Asked asked) {
   if (asked == Asked::kTruth) return TruthOf(passage, sentences);
   for (size_t i = sentences.size(); i-- > 0;) {
     if (ClaimsNothing(sentences[i])) continue;
-    const TextPieces nothing = NothingIn(sentences[i]);
+    const TextPieces nothing = NothingIn(sentences[i].subspan(BehindReason(sentences[i])));
     if (!nothing.empty()) return Spanned(passage, nothing.front().begin, nothing.back().end);
     if (std::optional<Conclusion> told = Complement(passage, sentences[i])) {
       told->text = absl::StrReplaceAll(told->text, {{"**", ""}});

@@ -15,6 +15,7 @@ struct Conclusion {
   size_t offset = 0, end = 0;             // in the passage
   std::vector<std::string> alternatives;  // several that are joined by "or"
   std::string listed;                     // what the value counts: "6 integers: 1, 2, 3, 4, 6, 12"
+  std::string restated;                   // "90 minutes" of "1.5 hours, which is 90 minutes"
   bool approximate = false;               // a whole number said to be about right
   bool formula = false;
 };

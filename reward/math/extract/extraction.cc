@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -126,7 +127,10 @@ Candidate Stated(ExtractionRule rule, string_view text, size_t offset, Asked ask
     if (rounded) return out;
     std::string second(StripWrapping(twice.second));
     bool relation = out.found.text.find_first_of("=<>") != std::string::npos;
-    if (!relation) out.found.alternatives = {out.found.text, second};
+    if (!relation) {
+      out.found.alternatives = {out.found.text, second};
+      out.found.restated = second;
+    }
     out.found.text = relation ? second : absl::StrJoin(out.found.alternatives, " or ");
     return out;
   }
@@ -219,11 +223,14 @@ bool BeginsWithConclusion(string_view text) {
 // A short line that is no sentence: no two words in a row, none before a digit, no other script.
 bool IsBareAnswer(string_view text) {
   if (text.empty() || text.size() > kMaxWholeAnswer || absl::StrContains(text, '\n')) return false;
-  for (string_view word :
-       {" not ", "(not ", " is ", " are ", " equals ", " gives ", " only ", "? ", " no, "}) {
+  for (string_view word : {" not ", "(not ", " is ", " are ", " equals ", " gives ", " only ", "? ", " no, ",
+                           " has ", ", so ", " so ", " since ", "i.e.", "(about ", " because "}) {
     if (absl::StrContains(text, word)) return false;
   }
   if (BeginsWithConclusion(text)) return false;
+  const size_t bold = text.find("**", 2);
+  if (bold != string_view::npos && bold + 2 < text.size()) return false;
+  if (!absl::StartsWith(text, "**") && absl::EndsWith(text, "**")) return false;
   size_t first_digit = std::min(text.find_first_of("0123456789"), text.size());
   bool digits = first_digit < text.size();
   for (size_t i = 0; i < text.size(); ++i) {
@@ -242,6 +249,17 @@ bool IsBareAnswer(string_view text) {
 // "8", "$x$", "B": no words.
 bool IsValueAlone(string_view text) {
   return IsBareAnswer(text) && (text.size() == 1 || text.find_first_of("0123456789\\") != string_view::npos);
+}
+
+// Whether an answer that stands between them is that of one case: "If it is right-angled, | 4. Otherwise 5."
+bool IsOneOfCases(string_view before, string_view behind) {
+  constexpr size_t kReach = 160;  // bytes
+  const size_t stop = before.find_last_of(".!?\n");
+  const std::string sentence =
+      absl::StrCat(" ", absl::AsciiStrToLower(before.substr(stop == string_view::npos ? 0 : stop + 1)));
+  const std::string next = absl::AsciiStrToLower(behind.substr(0, kReach));
+  const bool other = absl::StrContains(next, "otherwise") || absl::StrContains(next, "; if ");
+  return other && (absl::StrContains(sentence, " if ") || absl::StrContains(sentence, " when "));
 }
 
 // Puts an `earlier` answer beside the one that is marked alike behind `before`.
@@ -290,6 +308,7 @@ std::optional<Candidate> AnswerIs(string_view text, bool final_only, Asked asked
     if (IsDenied(text.substr(0, at - 1)) || Denies(stated) || IsOneCase(text.substr(0, at - 1)))
       return std::nullopt;
     if (absl::StrContains(stated.substr(0, 8), "\\boxed")) return std::nullopt;  // that was passed over
+    if (IsOneOfCases(text.substr(0, at), text.substr(at))) return std::nullopt;
     Candidate out = Stated(final_only ? ExtractionRule::kFinalAnswer : ExtractionRule::kAnswerIs, stated,
                            static_cast<size_t>(stated.data() - text.data()), asked);
     Beside(EarlierAnswer(text.substr(0, at - 1)), text.substr(0, at - 1), &out);
@@ -340,15 +359,25 @@ struct Tag {
   size_t begin = 0, end = 0;
 };
 
+constexpr string_view kTagNames[] = {"answer>", "final_answer>", "final>", "result>"};
+
+Tag FirstClosingTag(string_view text, size_t from) {
+  for (size_t at = text.find("</", from); at != string_view::npos; at = text.find("</", at + 1)) {
+    for (string_view tag : kTagNames) {
+      if (absl::StartsWithIgnoreCase(text.substr(at + 2), tag)) return {at, at + 2 + tag.size()};
+    }
+  }
+  return {};
+}
+
 // The last tag before `stop` that opens, or closes, an answer; an empty one where there is none.
 Tag LastAnswerTag(string_view text, size_t stop, bool closes) {
-  static constexpr string_view kNames[] = {"answer>", "final_answer>", "final>", "result>"};
   for (size_t at = stop; at > 0;) {
     at = text.rfind('<', at - 1);
     if (at == string_view::npos) break;
     if ((At(text, at + 1) == '/') != closes) continue;
     const size_t name = at + (closes ? 2 : 1);
-    for (string_view tag : kNames) {
+    for (string_view tag : kTagNames) {
       if (absl::StartsWithIgnoreCase(text.substr(name), tag)) return {at, name + tag.size()};
     }
   }
@@ -359,8 +388,8 @@ Tag LastAnswerTag(string_view text, size_t stop, bool closes) {
 std::optional<Candidate> InAnswerTag(string_view text, Asked asked) {
   const Tag open = LastAnswerTag(text, text.size(), false);
   if (open.end == 0) return std::nullopt;
-  const Tag close = LastAnswerTag(text, text.size(), true);
-  const bool closed = close.begin >= open.end;
+  const Tag close = FirstClosingTag(text, open.end);
+  const bool closed = close.end > 0;
   string_view content = text.substr(open.end, closed ? close.begin - open.end : string_view::npos);
   Candidate out;
   if (auto box = LastBox(content)) {
@@ -452,6 +481,25 @@ std::optional<Candidate> Itemized(string_view text) {
   return std::nullopt;
 }
 
+// Lines that each give a name its value, "a = 7", and nothing else.
+std::optional<Candidate> Assigned(string_view text) {
+  constexpr size_t kMaxLines = 8;
+  std::vector<string_view> values;
+  for (string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    const string_view value = StripWrapping(line);
+    const size_t equals = value.find('=');
+    const bool named = IsLetter(At(value, 0)) && equals != string_view::npos && equals < 4 &&
+                       absl::StripAsciiWhitespace(value.substr(0, equals)).size() == 1;
+    if (!named || !IsBareAnswer(value) || values.size() == kMaxLines) return std::nullopt;
+    if (absl::c_any_of(values, [&](string_view v) { return v[0] == value[0]; })) return std::nullopt;
+    values.push_back(value);
+  }
+  if (values.size() < 2) return std::nullopt;
+  Candidate out = Found(ExtractionRule::kWhole, absl::StrJoin(values, ", "), 0);
+  out.end = text.size();
+  return out;
+}
+
 // "The correct option is (E)".
 std::optional<Candidate> OptionIs(string_view text) {
   size_t behind = 0;
@@ -477,6 +525,7 @@ Candidate Concluded(string_view text, Asked asked) {
                                    : ExtractionRule::kLastNumber;
   out.found.text = std::string(ExactPart(StripWrapping(told->text)));
   out.found.listed = std::move(told->listed);
+  out.found.restated = std::move(told->restated);
   if (!told->alternatives.empty()) out.found.text = absl::StrJoin(told->alternatives, " or ");
   out.found.offset = told->offset;
   out.found.alternatives = std::move(told->alternatives);
@@ -489,6 +538,7 @@ Candidate WithoutBox(string_view text, Asked asked) {
   if (auto found = InJson(text)) return *std::move(found);
   if (asked == Asked::kValue) {
     if (auto found = Itemized(text)) return *std::move(found);
+    if (auto found = Assigned(text)) return *std::move(found);
   }
   if (auto found = AnswerIs(text, true, asked)) return *std::move(found);
   if (auto found = AfterHashes(text, asked)) return *std::move(found);
@@ -683,7 +733,7 @@ static string_view BeforeNextQuestion(string_view text, Asked asked) {
 
 Extraction ExtractAnswer(string_view completion, Asked asked) {
   std::string storage;
-  const string_view text = WithoutStruck(completion, &storage);
+  const string_view text = WithoutMarkup(completion, &storage);
   Said said = BehindReasoning(FirstTurn(text));
   if (!said.closed) {
     Extraction out;

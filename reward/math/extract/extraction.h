@@ -30,6 +30,8 @@ struct Extraction {
   std::vector<std::string>
       alternatives;    // several answers of which each has to be right: "8 or 9", "1/2 or 0.5"
   std::string listed;  // what the answer counts, "6 integers: 1, 2, 3, 4, 6, 12": says the same at length
+  std::string
+      restated;  // the same value again: "1.5 hours, which is 90 minutes"; counts where both are equal
   bool approximate = false;           // a whole number that is said to be about right
   const char* missing = "no answer";  // why there is none, if there is none
 };

@@ -49,6 +49,30 @@ inline constexpr string_view kLabels[] = {"appendix", "case",   "chapter", "eq",
                                           "exercise", "figure", "formula", "lemma", "method",   "no",
                                           "option",   "page",   "part",    "phase", "problem",  "question",
                                           "section",  "step",   "steps",   "stage", "table",    "theorem"};
+// A number behind "of" or "by" is what the value is related to: "a multiple of 3".
+inline constexpr string_view kRelatives[] = {"divisible", "divisor", "factor", "multiple",
+                                             "multiples", "power",   "powers"};
+// What stands behind them is one of several: "include 7".
+inline constexpr string_view kHaving[] = {"include", "includes", "including"};
+// Behind "one" they make it a pronoun: "one can show".
+inline constexpr string_view kModalVerbs[] = {"can",   "cannot", "could", "gets",   "has",  "may",
+                                              "might", "must",   "needs", "should", "would"};
+// Said to who reads about something else than the question: no value of the sentence answers it.
+inline constexpr string_view kAsides[] = {"help desk",
+                                          "thank you",
+                                          "thanks for",
+                                          "in mind",
+                                          "have questions",
+                                          "any questions",
+                                          "like this before",
+                                          "be useful",
+                                          "your question",
+                                          "your questions",
+                                          "stars",
+                                          "happy to help",
+                                          "glad to help",
+                                          "years of experience",
+                                          "office hours"};
 // Said of an answer they take it back: "is extraneous".
 inline constexpr string_view kBadPredicates[] = {
     "absurd",     "contradict",   "contradicted", "contradicts",  "disqualified", "excluded",

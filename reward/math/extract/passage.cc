@@ -105,8 +105,10 @@ class Cutter {
       out_.back().word = "approximately";
       return true;
     }
-    static constexpr std::pair<string_view, string_view> kJoints[] = {
-        {"\xE6\x88\x96", "or"}, {"\xE5\x92\x8C", "and"}, {"\xD0\xB8\xD0\xBB\xD0\xB8", "or"}};
+    static constexpr std::pair<string_view, string_view> kJoints[] = {{"\xE6\x88\x96", "or"},
+                                                                      {"\xE5\x92\x8C", "and"},
+                                                                      {"\xD0\xB8\xD0\xBB\xD0\xB8", "or"},
+                                                                      {"\xD0\xB8 ", "and"}};
     for (const auto& [sign, word] : kJoints) {
       if (!absl::StartsWith(rest, sign)) continue;
       Mark(PieceKind::kWord, sign.size());

@@ -241,6 +241,7 @@ size_t BehindSlip(TextPieces sentence) {
   static constexpr string_view kSlips[] = {"blunder", "error", "miscalculation", "mistake", "slip", "typo"};
   for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
     if (sentence[i].word != "made") continue;
+    if (i > 1 && sentence[i - 2].word == "if") return 0;  // "Correct me if I made a mistake"
     for (size_t k = i + 1; k < std::min(sentence.size(), i + 5) && IsWord(sentence, k); ++k) {
       if (Among(sentence[k].word, kSlips)) return k + 1;
     }
@@ -348,6 +349,9 @@ size_t Withdraws(TextPieces sentence, string_view answer) {
       if (SpellsAt(sentence, i, phrase))
         return i + static_cast<size_t>(std::count(phrase.begin(), phrase.end(), ' ')) + 1;
     }
+  }
+  for (size_t i = 0; i + 2 < sentence.size() && HasValue(sentence); ++i) {
+    if (SpellsAt(sentence, i, "i should have") || SpellsAt(sentence, i, "i forgot")) return sentence.size();
   }
   if (size_t end = BehindSlip(sentence)) return end;
   if (size_t end = BehindDismissal(sentence)) return end;

@@ -1,6 +1,7 @@
 #include "reward/math/extract/turn.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -69,6 +70,7 @@ Said BehindReasoning(string_view completion) {
   for (size_t i = completion.find('<'); i != string_view::npos; i = completion.find('<', i + 1)) {
     bool closes = At(completion, i + 1) == '/';
     size_t name = i + (closes ? 2 : 1);
+    if (absl::StartsWith(completion.substr(name), "seed:")) name += 5;
     for (string_view tag : kTags) {
       if (!absl::StartsWith(completion.substr(name), tag)) continue;
       if (closes) said.text = completion.substr(name + tag.size());
@@ -123,21 +125,47 @@ size_t NextQuestion(string_view text, size_t from) {
   return string_view::npos;
 }
 
-string_view WithoutStruck(string_view text, std::string* storage) {
-  size_t open = text.find("~~");
-  if (open == string_view::npos) return text;
-  storage->assign(text.data(), text.size());
-  while (open != string_view::npos) {
+namespace {
+
+// The bytes of an HTML tag at `i`, which only says how the text looks; 0 for what is none.
+size_t LookTagAt(string_view text, size_t i) {
+  static constexpr string_view kNames[] = {"b",   "br",   "center", "code", "div",  "em",   "h1",
+                                           "h2",  "h3",   "html",   "i",    "li",   "ol",   "p",
+                                           "pre", "span", "strong", "u",    "body", "mark", "ul"};
+  size_t begin = i + 1 + (At(text, i + 1) == '/'), end = begin;
+  while (IsLetter(At(text, end)) || IsDigit(At(text, end))) ++end;
+  const string_view name = text.substr(begin, end - begin);
+  const bool look = std::any_of(std::begin(kNames), std::end(kNames),
+                                [&](string_view known) { return absl::EqualsIgnoreCase(known, name); });
+  if (!look) return 0;
+  const size_t close = text.substr(0, end + 80).find('>', end);
+  const bool closes = close != string_view::npos && (close == end || text[end] == ' ' || text[end] == '/');
+  return closes ? close + 1 - i : 0;
+}
+
+}  // namespace
+
+string_view WithoutMarkup(string_view text, std::string* storage) {
+  bool copied = false;
+  auto blank = [&](size_t at, size_t bytes) {
+    if (!copied) storage->assign(text.data(), text.size());
+    copied = true;
+    storage->replace(at, bytes, bytes, ' ');
+  };
+  for (size_t open = text.find("~~"); open != string_view::npos;) {
     const size_t close = text.find("~~", open + 2);
     if (close == string_view::npos) break;
-    if (text.substr(open, close - open).find('\n') == string_view::npos) {
-      storage->replace(open, close + 2 - open, close + 2 - open, ' ');
-      open = text.find("~~", close + 2);
-    } else {
-      open = close;
-    }
+    const bool line = text.substr(open, close - open).find('\n') == string_view::npos;
+    if (line) blank(open, close + 2 - open);
+    open = line ? text.find("~~", close + 2) : close;
   }
-  return *storage;
+  // Formulas have "a<b" too: of tags both have to be there.
+  const bool tags = absl::StrContains(text, "</") || absl::StrContains(text, "<br");
+  for (size_t i = tags ? text.find('<') : string_view::npos; i != string_view::npos;
+       i = text.find('<', i + 1)) {
+    if (const size_t bytes = LookTagAt(text, i)) blank(i, bytes);
+  }
+  return copied ? string_view(*storage) : text;
 }
 
 }  // namespace sluice::math

@@ -22,7 +22,8 @@ Said BehindReasoning(absl::string_view turn);
 // "Human:". npos where none does.
 size_t NextQuestion(absl::string_view text, size_t from);
 
-// The text with blanks for what is struck out, "~~8~~"; `text` itself where nothing is.
-absl::string_view WithoutStruck(absl::string_view text, std::string* storage);
+// The text with blanks for what is struck out, "~~8~~", and for HTML that says how it looks; `text` itself
+// where there is neither.
+absl::string_view WithoutMarkup(absl::string_view text, std::string* storage);
 
 }  // namespace sluice::math

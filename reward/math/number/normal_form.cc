@@ -138,9 +138,22 @@ class Normalizer {
     return out;
   }
 
+  // "max{b, a}" is max(a, b); nothing for what stands so already, or has an order.
+  static std::optional<Expression> Sorted(const Expression& e) {
+    if (e.name != "max" && e.name != "min" && e.name != "gcd" && e.name != "lcm") return std::nullopt;
+    const bool set = e.args.size() == 1 && e.args[0].kind == Kind::kSet;
+    Expression out = e;
+    if (set) out.args = e.args[0].args;
+    auto before = [](const Expression& a, const Expression& b) { return ToText(a) < ToText(b); };
+    if (!set && std::is_sorted(out.args.begin(), out.args.end(), before)) return std::nullopt;
+    std::sort(out.args.begin(), out.args.end(), before);
+    return out;
+  }
+
   Maybe Function(const Expression& e) {
     if (std::optional<Expression> terms = Expanded(e)) return Of(*terms);
     std::vector<Fraction> args;
+    if (std::optional<Expression> sorted = Sorted(e)) return Function(*sorted);
     for (const Expression& arg : e.args) {
       Maybe value = Of(arg);
       if (!value || !work_.ok()) return std::nullopt;

@@ -36,6 +36,7 @@ std::vector<SuiteRow> ReadSuite(const std::string& path) {
     row.answer = json.at(json.contains("completion") ? "completion" : "prediction");
     row.expected = json.at("expected");
     row.clear = json.value("clear", true);
+    row.known = json.value("known", false);
     row.category = json.at("category");
     rows.push_back(std::move(row));
   }

@@ -133,6 +133,8 @@ string_view StripWrapping(string_view s) {
   }
   while (absl::EndsWith(s, "*") && !absl::EndsWith(s, "^*")) s.remove_suffix(1);  // emphasis left open
   while (absl::StartsWith(s, "*")) s.remove_prefix(1);
+  if (s.size() > 1 && absl::EndsWith(s, "_") && !absl::EndsWith(s, "__") && !absl::EndsWith(s, "\\_"))
+    s.remove_suffix(1);
   if (s.size() > 2 && absl::EndsWith(s, "__") && !absl::EndsWith(s, "___")) s.remove_suffix(2);
   return s;
 }
