@@ -128,12 +128,24 @@ std::string PlainSentence(absl::string_view text) {
       out.replace(at, font.size(), "");
     }
   }
-  return absl::StrReplaceAll(out, {{" is greater than or equal to ", " \\ge "},
-                                   {" is less than or equal to ", " \\le "},
-                                   {" is at least ", " \\ge "},
-                                   {" is at most ", " \\le "},
-                                   {" is greater than ", " > "},
-                                   {" is less than ", " < "}});
+  static constexpr std::pair<const char*, const char*> kSigns[] = {
+      {" is greater than or equal to ", " \\ge "},
+      {" is less than or equal to ", " \\le "},
+      {" is at least ", " \\ge "},
+      {" is at most ", " \\le "},
+      {" is no less than ", " \\ge "},
+      {" is no more than ", " \\le "},
+      {" is greater than ", " > "},
+      {" is less than ", " < "}};
+  for (const auto& [words, sign] : kSigns) {
+    const size_t at = out.find(words);
+    const bool name =
+        at != std::string::npos && at > 0 && IsLetter(out[at - 1]) && (at == 1 || out[at - 2] == ' ');
+    if (name) out.replace(at, absl::string_view(words).size(), sign);
+  }
+  const size_t hour = out.find(" o'clock");
+  if (hour != std::string::npos) out.replace(hour, 8, ":00");
+  return out;
 }
 
 // Whether what was found says the same as the gold: itself, each of several answers, its other form where
@@ -172,13 +184,18 @@ bool IsProseAt(absl::string_view text, size_t i) {
   const absl::string_view word = text.substr(i, end - i);
   const bool bounded = (i == 0 || absl::StrContains(" ({", text[i - 1])) &&
                        (end == text.size() || absl::StrContains(" .,:;!?)}'-", text[end]));
-  return bounded && word.size() > 1 && absl::c_any_of(word, absl::ascii_islower) && !FindSpelled(word);
+  return bounded && word.size() > 1 && absl::c_any_of(word, absl::ascii_islower) && !FindSpelled(word) &&
+         !NumberWordValue(word);
 }
 
 // Whether words lead to a value, "He runs 96 miles", or are a remark behind it, "8 (since k > 0)". Words
 // behind a value, "8 groups of three", may be of it.
 bool IsSentence(absl::string_view text) {
-  if (IsProseAt(text, 0)) return true;
+  const bool article = absl::StartsWithIgnoreCase(text, "a ") || absl::StartsWith(text, "I ");
+  if (IsProseAt(text, article ? 2 : 0)) return true;
+  for (absl::string_view word : {" since ", " because ", " is ", " must be "}) {
+    if (absl::StrContains(text, word)) return true;
+  }
   const size_t remark = text.find(" (");
   if (remark == absl::string_view::npos) return false;
   const bool a =
@@ -186,12 +203,61 @@ bool IsSentence(absl::string_view text) {
   return a || IsProseAt(text, remark + 2);
 }
 
+// Whether a sentence says less than its value: "maybe 8", "5 more than x".
+bool IsLoose(absl::string_view text) {
+  const std::string words = absl::StrCat(" ", absl::AsciiStrToLower(text), " ");
+  for (absl::string_view word : {" than ", " if ", " maybe ", " perhaps ", " possibly ", " probably ",
+                                 " might ", " may ", " could ", " would ", " more ", " except ", " almost ",
+                                 " sometimes ", " out of ", " 1 in ", " not ", " (mod ", "\xE7\xAC\xAC"}) {
+    if (absl::StrContains(words, word)) return true;
+  }
+  return false;
+}
+
+// "\\frac12" of "P(heads) = \\frac12", "(1, 1)" of "x = y = 1": what a call of no variable or all of several
+// names are said to be. Empty for all else.
+std::string ValueOfEquation(absl::string_view text) {
+  const size_t equals = text.rfind('=');
+  if (equals == absl::string_view::npos) return "";
+  const absl::string_view value = absl::StripAsciiWhitespace(text.substr(equals + 1));
+  absl::string_view left = absl::StripAsciiWhitespace(text.substr(0, equals));
+  std::vector<absl::string_view> names = absl::StrSplit(left, '=');
+  if (names.size() > 1) {
+    std::string out;
+    for (absl::string_view name : names) {
+      name = absl::StripAsciiWhitespace(name);
+      if (name.size() != 1 || !IsLetter(name[0])) return "";
+      absl::StrAppend(&out, out.empty() ? "" : ", ", name, " = ", value);
+    }
+    return out;
+  }
+  const size_t open = left.find('(');
+  const bool call =
+      open != absl::string_view::npos && open > 0 && left.back() == ')' &&
+      absl::c_all_of(left.substr(absl::StartsWith(left, "\\"), open - absl::StartsWith(left, "\\")),
+                     IsLetter);
+  const absl::string_view inside = call ? left.substr(open + 1, left.size() - open - 2) : absl::string_view();
+  const bool event = !inside.empty() && absl::StartsWith(left, "P") && IsProseAt(inside, 0);
+  const bool number = absl::StartsWith(left, "\\zeta") && absl::c_all_of(inside, IsDigit);
+  return event || number ? std::string(value) : "";
+}
+
+// The last of a chain of equal values that begins with a name: "det = 2 - 16 = -14".
+std::string LastOfChain(absl::string_view text) {
+  std::vector<absl::string_view> members = absl::StrSplit(text, '=');
+  const bool named = members.size() > 2 && (IsLetter(At(members[0], 0)) || At(members[0], 0) == '\\');
+  if (!named || text.find_first_of("<>,") != absl::string_view::npos) return "";
+  const absl::string_view last = members.back(), before = members[members.size() - 2];
+  const bool same = CompareAsWritten(before, last, {}).decision.answer == Answer::kEqual;
+  return same ? std::string(last) : "";
+}
+
 // The words of the gold that are in no formula stand in the prediction too.
 bool SaysWordsOf(absl::string_view gold, absl::string_view prediction) {
   const std::string said = absl::AsciiStrToLower(prediction);
   for (absl::string_view word :
        absl::StrSplit(gold, absl::ByAnyChar(" ,.;{}()$\\0123456789%/^_"), absl::SkipEmpty())) {
-    const bool prose = word.size() > 2 && word != "text" && word != "mathrm" && !FindSpelled(word) &&
+    const bool prose = word.size() > 1 && word != "text" && word != "mathrm" && !FindSpelled(word) &&
                        absl::c_all_of(word, IsLetter);
     if (prose && !absl::StrContains(said, absl::AsciiStrToLower(word).substr(0, 4))) return false;
   }
@@ -207,16 +273,23 @@ Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
   Explanation out = CompareAsWritten(gold, prediction, options);
   const std::string& rule = out.decision.rule;
   const bool settled = out.decision.answer == Answer::kEqual || rule == kUnreadableGold || rule == "hedged" ||
-                       rule == "contradiction" || rule == "repeats the question" || options.strict;
+                       (rule == "contradiction" && LastOfChain(prediction).empty()) ||
+                       rule == "repeats the question" || options.strict;
   if (settled || prediction.size() > kMaxSentence) return out;
   const std::string plain = PlainSentence(prediction);
   Extraction claim;
   if (plain != prediction) claim.text = plain;
-  if (IsSentence(StripWrapping(plain))) claim = ExtractAnswer(plain, AskedBy(gold));
+  if (std::string value = ValueOfEquation(plain); !value.empty()) {
+    claim.text = std::move(value);
+  } else if (std::string value = LastOfChain(plain); !value.empty()) {
+    claim.text = std::move(value);
+  } else if (!IsLoose(plain) && IsSentence(StripWrapping(plain))) {
+    claim = ExtractAnswer(plain, AskedBy(gold));
+  }
   const bool one = !absl::StrContains(plain, " or ") || !claim.alternatives.empty();
-  if (claim.text.empty() || claim.text == prediction || claim.approximate || !one) return out;
-  if (!SaysWordsOf(gold, prediction) && claim.text.find_first_of("0123456789") == std::string::npos)
-    return out;
+  const bool aside = claim.aside && claim.text.find_first_of("<>=") == std::string::npos;
+  if (claim.text.empty() || claim.text == prediction || claim.approximate || aside || !one) return out;
+  if (!SaysWordsOf(gold, prediction) && !absl::c_any_of(claim.text, IsLetter)) return out;
   Explanation told = CompareFound(gold, claim, options);
   if (told.decision.answer != Answer::kEqual) return out;
   told.prediction = out.prediction;
@@ -236,6 +309,12 @@ Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion
     return out;
   }
   Explanation out = CompareFound(reference, answer, options);
+  if (out.decision.answer != Answer::kEqual) {
+    if (const std::string last = LastOfChain(answer.text); !last.empty()) {
+      Explanation told = CompareAsWritten(reference, last, options);
+      if (told.decision.answer == Answer::kEqual) out = std::move(told);
+    }
+  }
   const bool marked = answer.rule == ExtractionRule::kBoxed || answer.rule == ExtractionRule::kAnswerTag;
   if (marked && out.decision.answer != Answer::kEqual && answer.alternatives.empty()) {
     out = ComparePair(reference, answer.text, options);

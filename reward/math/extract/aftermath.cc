@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "reward/math/extract/claim.h"
 #include "reward/math/extract/claimless.h"
 #include "reward/math/extract/lexicon.h"
 #include "reward/math/extract/stance.h"
@@ -183,7 +184,12 @@ Aftermath AftermathOf(string_view behind, Asked asked, string_view answer) {
   const std::vector<TextPieces> sentences = SentencesOf(pieces);
   for (TextPieces sentence : sentences) {
     if (size_t taken = Withdraws(sentence, answer)) return Withdrawn(sentence, taken, text.size(), skipped);
-    if (FindsNone(sentence, answer)) {
+    const std::vector<Claim> claims =
+        OpensConclusion(sentence) ? ClaimsOf(text, sentence, asked) : std::vector<Claim>();
+    const bool denies = std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+      return claim.denied && sentence[claim.first].text == answer;  // "So it is not 16 but 25"
+    });
+    if (denies || FindsNone(sentence, answer)) {
       out.standing = Standing::kWithdrawn;
       out.restated_at = skipped + sentence.front().begin;
       return out;

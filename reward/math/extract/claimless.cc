@@ -72,6 +72,8 @@ bool Plans(TextPieces sentence) {
     bool starts = (word == "start" || word == "begin") && (next == "from" || next == "with" || next == "by");
     bool now_we =
         word == "now" && next == "we" && i + 2 < sentence.size() && Among(sentence[i + 2].word, kOperations);
+    const bool want = word == "we" && next == "want" && i == FirstWord(sentence) && !HasValue(sentence);
+    if (want) return true;
     if (now_we) return !HasOutcome(sentence, i + 3);
     bool headed = Among(word, kHeads) && Among(next, kOperations) && !(word == "me" && next == "know");
     bool purpose = word == "to" && i == FirstWord(sentence);
@@ -249,6 +251,22 @@ bool IsRemarkedOn(TextPieces rest) {
   return Among(rest[i].word, kProperties) || rest[i].word == "a" || rest[i].word == "an";
 }
 
+// "We know there are 12 students.", "Recall that 7 is prime.", "I'm sorry, 30 a day": up to what follows from
+// it.
+static bool IsGivenOrOwn(TextPieces sentence) {
+  const bool follows = std::any_of(sentence.begin(), sentence.end(), [](const TextPiece& p) {
+    return Among(p.word, kConclusions) || (Among(p.word, kOutcomes) && p.word != "is" && p.word != "are");
+  });
+  const bool equation = std::any_of(sentence.begin(), sentence.end(),
+                                    [](const TextPiece& p) { return absl::StrContains(p.text, "="); });
+  if (follows) return false;
+  const size_t i = FirstWord(sentence);
+  return std::any_of(std::begin(kGivens), std::end(kGivens),
+                     [&](string_view phrase) { return SpellsAt(sentence, i, phrase); }) ||
+         (!equation && std::any_of(std::begin(kOfWriter), std::end(kOfWriter),
+                                   [&](string_view phrase) { return SpellsAt(sentence, i, phrase); }));
+}
+
 // "Thanks for the 2 questions!"
 static bool IsAside(TextPieces sentence) {
   for (size_t i = 0; i < sentence.size(); ++i) {
@@ -261,8 +279,8 @@ static bool IsAside(TextPieces sentence) {
 }
 
 bool ClaimsNothing(TextPieces sentence) {
-  if (sentence.back().question || IsAside(sentence) || Plans(sentence) || IsAttributed(sentence) ||
-      DescribesAnswer(sentence) || IsAssurance(sentence))
+  if (sentence.back().question || IsAside(sentence) || IsGivenOrOwn(sentence) || Plans(sentence) ||
+      IsAttributed(sentence) || DescribesAnswer(sentence) || IsAssurance(sentence))
     return true;
   size_t i = 0;
   while (i < sentence.size() && sentence[i].kind != PieceKind::kWord) ++i;
@@ -271,6 +289,7 @@ bool ClaimsNothing(TextPieces sentence) {
   const bool follows = std::any_of(sentence.begin(), sentence.end(),
                                    [](const TextPiece& p) { return TurnOf(p.word) == Turn::kResult; });
   if (sentence[i].word == "let" && next != "me" && next != "us" && !follows) return true;
+  if (sentence[i].word == "let's" && !follows && !HasOutcome(sentence, i)) return true;
   return sentence[i].word != "if" && Supposes(sentence[i].word);
 }
 

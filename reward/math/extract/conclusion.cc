@@ -131,6 +131,7 @@ Conclusion Told(string_view text, TextPieces pieces, const Claim& claim) {
   out.end = claim.end;
   out.formula = bare && piece.formula;
   out.approximate = claim.approximate;
+  out.aside = !claim.main && !claim.asserted && !claim.bold && !claim.counted;
   out.alternatives = claim.alternatives;
   return out;
 }
@@ -184,7 +185,9 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
     TextPieces sentence = k == 0 ? sentences.back() : sentences.front();
     if (ClaimsNothing(sentence)) continue;
     for (size_t i = 1; i < sentence.size(); ++i) {
-      const bool proof = sentence[i].kind == PieceKind::kBreak && sentence[i].text == ":";
+      const bool proof = (sentence[i].kind == PieceKind::kBreak && sentence[i].text == ":") ||
+                         (sentence[i].kind == PieceKind::kComma && i + 1 < sentence.size() &&
+                          TurnOf(sentence[i + 1].word) == Turn::kClause);
       if (proof && IsTruth(sentence[i - 1].word)) sentence = sentence.first(i);  // "is false: take 0"
       const bool leads = i + 1 < sentence.size() && sentence[i].word == "so" &&
                          (sentence[i + 1].word == "yes" || sentence[i + 1].word == "no");
@@ -194,7 +197,10 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
     while (first < sentence.size() && !IsWord(sentence, first)) ++first;
     while (last > 0 && !IsWord(sentence, last - 1)) --last;
     if (last == 0) continue;
-    while (first + 1 < last && TurnOf(sentence[first].word) == Turn::kResult) ++first;  // "So no,"
+    while (first + 1 < last &&
+           (TurnOf(sentence[first].word) == Turn::kResult || sentence[first].kind == PieceKind::kComma)) {
+      ++first;  // "So no,"
+    }
     bool begins = (sentence[first].word == "yes" || sentence[first].word == "no") &&
                   (first + 1 == sentence.size() || sentence[first + 1].kind != PieceKind::kWord);
     bool ends = IsTruth(sentence[last - 1].word);
@@ -219,7 +225,7 @@ std::optional<Conclusion> TruthOf(string_view text, const std::vector<TextPieces
 size_t BehindReason(TextPieces sentence) {
   for (size_t i = sentence.size(); i-- > 1;) {
     const string_view word = sentence[i].word;
-    if (word == "so" || word == "therefore" || word == "hence" || word == "thus") {
+    if (word == "so" || word == "therefore" || word == "hence" || word == "thus" || word == "but") {
       const bool clause = i + 2 < sentence.size() && sentence[i + 1].kind == PieceKind::kWord;
       if (clause) return i + 1;
     }
@@ -236,7 +242,8 @@ size_t BehindReason(TextPieces sentence) {
 bool NamesBest(TextPieces complement) {
   if (complement.size() < 2 || complement[0].word != "the") return false;
   const string_view word = complement[1].word;
-  return word == "winner" || word == "winning" || (word.size() > 4 && absl::EndsWith(word, "est"));
+  return word == "winner" || word == "winning" || word == "most" ||
+         (word.size() > 4 && absl::EndsWith(word, "est"));
 }
 
 // What stands behind the verb, up to a remark; without a verb the last word.
@@ -267,7 +274,12 @@ std::optional<Conclusion> Complement(string_view text, TextPieces sentence) {
   while (end > begin && sentence[end - 1].kind != PieceKind::kWord) --end;
   if (begin == 0) {
     if (end == 0) return std::nullopt;
+    const bool wins = sentence[end - 1].word == "wins" && end > 1 && IsWord(sentence, end - 2);
+    if (wins) return Spanned(text, sentence[end - 2].begin, sentence[end - 2].end);
     begin = end - 1;
+    const bool verb = absl::EndsWith(sentence[begin].word, "s");  // "The series converges"
+    if (end > 2 && !verb && !sentence[begin].bold && absl::ascii_isupper(sentence[begin].text[0]))
+      return std::nullopt;
     if (begin > 0 && sentence[begin - 1].word == "infinitely") --begin;
   }
   while (begin + 1 < end && sentence[begin].kind == PieceKind::kWord &&

@@ -18,6 +18,7 @@ struct Conclusion {
   std::string restated;                   // "90 minutes" of "1.5 hours, which is 90 minutes"
   bool approximate = false;               // a whole number said to be about right
   bool formula = false;
+  bool aside = false;  // behind a preposition or in a clause: "the remainder by 7"
 };
 
 // The value (or letter) that the last sentence with one concludes with: what is asked for, not what is given,

@@ -223,8 +223,9 @@ bool BeginsWithConclusion(string_view text) {
 // A short line that is no sentence: no two words in a row, none before a digit, no other script.
 bool IsBareAnswer(string_view text) {
   if (text.empty() || text.size() > kMaxWholeAnswer || absl::StrContains(text, '\n')) return false;
-  for (string_view word : {" not ", "(not ", " is ", " are ", " equals ", " gives ", " only ", "? ", " no, ",
-                           " has ", ", so ", " so ", " since ", "i.e.", "(about ", " because "}) {
+  for (string_view word :
+       {" not ", "(not ", " is ", " are ", " equals ", " gives ", " only ", "? ", " no, ", " has ", ", so ",
+        " so ", ", therefore ", ", hence ", ", thus ", " since ", "i.e.", "(about ", " because "}) {
     if (absl::StrContains(text, word)) return false;
   }
   if (BeginsWithConclusion(text)) return false;
@@ -530,6 +531,7 @@ Candidate Concluded(string_view text, Asked asked) {
   out.found.offset = told->offset;
   out.found.alternatives = std::move(told->alternatives);
   out.found.approximate = told->approximate;
+  out.found.aside = told->aside;
   out.end = told->end;
   return out;
 }
@@ -546,7 +548,7 @@ Candidate WithoutBox(string_view text, Asked asked) {
   if (auto found = OptionIs(text)) return *std::move(found);
   string_view trimmed = absl::StripAsciiWhitespace(text);
   if (absl::EndsWith(trimmed, "\n####")) return {};  // cut off in front of the answer
-  bool listed = asked == Asked::kChoice && std::count(trimmed.begin(), trimmed.end(), ' ') > 2;
+  bool listed = asked == Asked::kChoice && std::count(trimmed.begin(), trimmed.end(), ' ') > 1;
   if (IsBareAnswer(trimmed) && !(listed && HasProse(trimmed))) {
     return Found(ExtractionRule::kWhole, trimmed, static_cast<size_t>(trimmed.data() - text.data()));
   }

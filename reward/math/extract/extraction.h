@@ -33,6 +33,7 @@ struct Extraction {
   std::string
       restated;  // the same value again: "1.5 hours, which is 90 minutes"; counts where both are equal
   bool approximate = false;           // a whole number that is said to be about right
+  bool aside = false;                 // stands behind a preposition: "the remainder by 7"
   const char* missing = "no answer";  // why there is none, if there is none
 };
 

@@ -58,21 +58,19 @@ inline constexpr string_view kHaving[] = {"include", "includes", "including"};
 inline constexpr string_view kModalVerbs[] = {"can",   "cannot", "could", "gets",   "has",  "may",
                                               "might", "must",   "needs", "should", "would"};
 // Said to who reads about something else than the question: no value of the sentence answers it.
-inline constexpr string_view kAsides[] = {"help desk",
-                                          "thank you",
-                                          "thanks for",
-                                          "in mind",
-                                          "have questions",
-                                          "any questions",
-                                          "like this before",
-                                          "be useful",
-                                          "your question",
-                                          "your questions",
-                                          "stars",
-                                          "happy to help",
-                                          "glad to help",
-                                          "years of experience",
-                                          "office hours"};
+inline constexpr string_view kAsides[] = {
+    "help desk",     "thank you",           "thanks for",     "in mind",       "have questions",
+    "any questions", "like this before",    "approaches",     "ways to solve", "ways to approach",
+    "be useful",     "your question",       "your questions", "stars",         "happy to help",
+    "glad to help",  "years of experience", "office hours"};
+// What is given, or known to all, opens with them.
+inline constexpr string_view kGivens[] = {
+    "we know",  "we are given", "we're given",        "given that",       "given is",  "recall",
+    "remember", "it is given",  "the problem states", "the problem says", "as we know"};
+// What opens with them is said of the writer or asked of who reads.
+inline constexpr string_view kOfWriter[] = {
+    "i'm",    "i am",      "i've",   "i can",          "i could",       "my",
+    "please", "sorry for", "thanks", "great question", "good question", "thank you"};
 // Said of an answer they take it back: "is extraneous".
 inline constexpr string_view kBadPredicates[] = {
     "absurd",     "contradict",   "contradicted", "contradicts",  "disqualified", "excluded",

@@ -251,6 +251,9 @@ class Cutter {
     run = text_.substr(begin, at_ - begin);
     if (asked_ == Asked::kChoice) return Choice(run, begin);
     bool infinite = absl::StrContains(run, "\xE2\x88\x9E");
+    const bool vulgar = absl::StartsWith(run, "\xE2\x85") || absl::StartsWith(run, "\xC2\xBC") ||
+                        absl::StartsWith(run, "\xC2\xBD") || absl::StartsWith(run, "\xC2\xBE");
+    if (vulgar && asked_ == Asked::kValue) return Add(PieceKind::kValue, begin, at_);
     if (infinite || std::any_of(run.begin(), run.end(), [](char c) { return IsDigit(c); })) {
       string_view number = CompleteNumber(text_, text_.substr(begin, end - begin));
       if (!number.empty()) return Number(number, begin);

@@ -241,7 +241,8 @@ size_t BehindSlip(TextPieces sentence) {
   static constexpr string_view kSlips[] = {"blunder", "error", "miscalculation", "mistake", "slip", "typo"};
   for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
     if (sentence[i].word != "made") continue;
-    if (i > 1 && sentence[i - 2].word == "if") return 0;  // "Correct me if I made a mistake"
+    if (i > 1 && (sentence[i - 2].word == "if" || sentence[i - 2].word == "unless"))
+      return 0;  // "Correct me if I made a mistake"
     for (size_t k = i + 1; k < std::min(sentence.size(), i + 5) && IsWord(sentence, k); ++k) {
       if (Among(sentence[k].word, kSlips)) return k + 1;
     }
@@ -346,11 +347,15 @@ size_t Withdraws(TextPieces sentence, string_view answer) {
         "i misread", "take that back", "take it back", "take this back", "i retract", "i was mistaken",
         "i am wrong", "i'm wrong", "i erred", "i messed up"}) {
     for (size_t i = 0; i < std::min<size_t>(sentence.size(), 12); ++i) {
-      if (SpellsAt(sentence, i, phrase))
+      const bool supposed = i > 0 && (sentence[i - 1].word == "if" || sentence[i - 1].word == "unless");
+      if (!supposed && SpellsAt(sentence, i, phrase))
         return i + static_cast<size_t>(std::count(phrase.begin(), phrase.end(), ' ')) + 1;
     }
   }
   for (size_t i = 0; i + 2 < sentence.size() && HasValue(sentence); ++i) {
+    static constexpr string_view kTelling[] = {"added", "explained", "mention", "mentioned",
+                                               "note",  "noted",     "said"};
+    if (i + 3 < sentence.size() && Among(sentence[i + 3].word, kTelling)) break;
     if (SpellsAt(sentence, i, "i should have") || SpellsAt(sentence, i, "i forgot")) return sentence.size();
   }
   if (size_t end = BehindSlip(sentence)) return end;
