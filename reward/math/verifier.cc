@@ -21,7 +21,8 @@ namespace sluice::math {
 namespace {
 
 constexpr size_t kMaxQuoted = 200;
-constexpr size_t kMaxKept = 4096;  // of what was extracted
+constexpr size_t kMaxKept = 4096;     // of what was extracted
+constexpr size_t kMaxSentence = 400;  // bytes of an answer that is looked at as prose
 constexpr const char* kUnreadableGold = "unreadable gold";
 
 // `from` names who wrote it, for the reason.
@@ -120,6 +121,7 @@ Explanation CompareAsWritten(absl::string_view gold, absl::string_view predictio
 // A sentence as plain text: what is in \text stands outside of it, comparisons are signs.
 std::string PlainSentence(absl::string_view text) {
   std::string out(text);
+  if (out.size() > kMaxSentence) return out;
   for (const std::string font : {"\\text{", "\\mathrm{", "\\textbf{"}) {
     for (size_t at = out.find(font); at != std::string::npos; at = out.find(font, at)) {
       const size_t close = out.find('}', at);
@@ -244,6 +246,7 @@ std::string ValueOfEquation(absl::string_view text) {
 
 // The last of a chain of equal values that begins with a name: "det = 2 - 16 = -14".
 std::string LastOfChain(absl::string_view text) {
+  if (text.size() > kMaxSentence) return "";
   std::vector<absl::string_view> members = absl::StrSplit(text, '=');
   const bool named = members.size() > 2 && (IsLetter(At(members[0], 0)) || At(members[0], 0) == '\\');
   if (!named || text.find_first_of("<>,") != absl::string_view::npos) return "";
@@ -269,7 +272,6 @@ bool SaysWordsOf(absl::string_view gold, absl::string_view prediction) {
 // A prediction that is a sentence says what a completion of its words would.
 Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
                         const EquivalenceOptions& options) {
-  constexpr size_t kMaxSentence = 400;
   Explanation out = CompareAsWritten(gold, prediction, options);
   const std::string& rule = out.decision.rule;
   const bool settled = out.decision.answer == Answer::kEqual || rule == kUnreadableGold || rule == "hedged" ||
