@@ -267,12 +267,10 @@ bool SaysWordsOf(absl::string_view gold, absl::string_view prediction) {
   return true;
 }
 
-}  // namespace
-
-// A prediction that is a sentence says what a completion of its words would.
-Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
-                        const EquivalenceOptions& options) {
-  Explanation out = CompareAsWritten(gold, prediction, options);
+// A prediction that is a sentence says what a completion of its words would; `out`: what it is as it is
+// written.
+Explanation OrAsSentence(Explanation out, absl::string_view gold, absl::string_view prediction,
+                         const EquivalenceOptions& options) {
   const std::string& rule = out.decision.rule;
   const bool settled = out.decision.answer == Answer::kEqual || rule == kUnreadableGold || rule == "hedged" ||
                        (rule == "contradiction" && LastOfChain(prediction).empty()) ||
@@ -298,6 +296,13 @@ Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
   return told;
 }
 
+}  // namespace
+
+Explanation ComparePair(absl::string_view gold, absl::string_view prediction,
+                        const EquivalenceOptions& options) {
+  return OrAsSentence(CompareAsWritten(gold, prediction, options), gold, prediction, options);
+}
+
 Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion,
                             const EquivalenceOptions& options) {
   const std::string reference = ExtractGold(gold).text;
@@ -319,7 +324,7 @@ Explanation JudgeCompletion(absl::string_view gold, absl::string_view completion
   }
   const bool marked = answer.rule == ExtractionRule::kBoxed || answer.rule == ExtractionRule::kAnswerTag;
   if (marked && out.decision.answer != Answer::kEqual && answer.alternatives.empty()) {
-    out = ComparePair(reference, answer.text, options);
+    out = OrAsSentence(std::move(out), reference, answer.text, options);
   }
   std::string spread_gold = Spread(reference), spread = Spread(answer.text);
   if (out.decision.answer != Answer::kEqual && !spread_gold.empty() && !spread.empty()) {
