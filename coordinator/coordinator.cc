@@ -233,14 +233,15 @@ absl::StatusOr<JobId> CoordinatorImpl::Submit(const JobSpec& spec, const std::st
   SLUICE_RETURN_IF_ERROR(PrepareFrom(row.view.spec, row.view.learner));
   row.policy.job = row.view.job;
   auto job = std::make_shared<JobId>(row.view.job);  // shared with the actor, which may come to it late
-  SLUICE_RETURN_IF_ERROR(OnActor([this, row, request_id, job]() -> absl::Status {
+  SLUICE_RETURN_IF_ERROR(OnActor([this, row, request_id, job, cancel]() -> absl::Status {
+    if (cancel.cancelled()) return absl::CancelledError("who asked for the job went away");
     JobId before;
     SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
       SLUICE_ASSIGN_OR_RETURN(before, tx.FindRequest(request_id));
       if (!before.empty()) return absl::OkStatus();
-      const JobId& recorded = row.view.spec.replay.job;
-      if (!recorded.empty())
-        SLUICE_RETURN_IF_ERROR(tx.NeedJob(recorded));  // it may have been deleted meanwhile
+      const JobSpec& spec = row.view.spec;  // of which a job may have been deleted meanwhile
+      for (const JobId& needed : {spec.replay.job, spec.from.job, spec.from.reference})
+        if (!needed.empty()) SLUICE_RETURN_IF_ERROR(tx.NeedJob(needed));
       return tx.InsertJob(row, request_id);
     }));
     if (!before.empty()) {
@@ -268,8 +269,7 @@ absl::StatusOr<JobView> CoordinatorImpl::Control(const JobId& job, JobState want
       return absl::FailedPreconditionError(
           absl::StrCat("job ", job, " has ended: ", JobStateName(before->state)));
     }
-    SLUICE_ASSIGN_OR_RETURN(JobRow row, store_->LoadJob(job));
-    body = [this, row = std::move(row)] { return TakeUp(row); };
+    body = [this, job] { return TakeUp(job); };
   }
   SLUICE_RETURN_IF_ERROR(OnActor([body = std::move(body)] {
     SLUICE_FAIL_POINT("coordinator.controlling");

@@ -98,7 +98,7 @@ class CoordinatorImpl final : public Coordinator {
   void Activate(const JobId& job, const std::string& learner);
   void HoldBack(JobRow row, const absl::Status& why);
   bool IsHeldBack(const JobId& job) const;
-  absl::Status TakeUp(JobRow row);
+  absl::Status TakeUp(const JobId& job);
   std::map<uint64_t, JobId> WhoYields();
   bool MakeRoom();
   void StandDown(ActiveRun& run, const JobId& to);

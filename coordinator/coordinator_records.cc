@@ -26,10 +26,15 @@ absl::Status ForgetOn(Trainer& learner, Store& store, const std::string& name) {
   while (true) {
     SLUICE_ASSIGN_OR_RETURN(const std::vector<JobId> jobs, store.ListKeptByLearner(name, kForgottenAtOnce));
     if (jobs.empty()) return absl::OkStatus();
+    absl::Status first;  // what cannot be removed of one job does not keep the others
     for (const JobId& job : jobs) {
-      SLUICE_RETURN_IF_ERROR(learner.Forget(job));
-      SLUICE_RETURN_IF_ERROR(store.Transact([&](StoreTransaction& tx) { return tx.LearnerForgot(job); }));
+      const absl::Status forgotten = learner.Forget(job);
+      if (absl::IsUnimplemented(forgotten) || absl::IsUnavailable(forgotten)) return forgotten;
+      first.Update(forgotten);
+      if (forgotten.ok())
+        SLUICE_RETURN_IF_ERROR(store.Transact([&](StoreTransaction& tx) { return tx.LearnerForgot(job); }));
     }
+    SLUICE_RETURN_IF_ERROR(first);
   }
 }
 
@@ -147,7 +152,11 @@ absl::Status CoordinatorImpl::PrepareFrom(JobSpec& spec, std::string& learner) {
   learner = other.learner;
   if (!from.reference.empty()) {
     SLUICE_ASSIGN_OR_RETURN(const JobView reference, Snapshot(from.reference));
-    if (!reference.spec.from.reference.empty()) from.reference = reference.spec.from.reference;
+    if (!reference.spec.from.reference.empty()) {
+      from.reference = reference.spec.from.reference;
+      const absl::Status kept = Snapshot(from.reference).status();
+      if (!kept.ok()) return Annotate(kept, absl::StrCat("from.reference: that of job ", reference.job));
+    }
   }
   if (!from.continue_training) return absl::OkStatus();
   SLUICE_ASSIGN_OR_RETURN(const Draw drawn, store_->DrawnUntil(from.job, from.version));

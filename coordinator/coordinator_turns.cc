@@ -174,9 +174,13 @@ bool CoordinatorImpl::IsHeldBack(const JobId& job) const {
 }
 
 // A job that failed waits for its turn again. What it had under way was cancelled.
-absl::Status CoordinatorImpl::TakeUp(JobRow row) {
-  const JobId job = row.view.job;
+absl::Status CoordinatorImpl::TakeUp(const JobId& job) {
   if (waiting_.count(job) > 0 || RunOfJob(job) != nullptr) return absl::OkStatus();  // it was meanwhile
+  SLUICE_ASSIGN_OR_RETURN(JobRow row, store_->LoadJob(job));
+  if (row.view.state != JobState::kFailed) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job, " has ended: ", JobStateName(row.view.state)));
+  }
   if (row.next_draw > 0 && (row.view.spec.deterministic || !row.view.spec.replay.job.empty())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "job ", job, " is deterministic and lost what it had under way when it failed: submit it anew"));
@@ -186,7 +190,10 @@ absl::Status CoordinatorImpl::TakeUp(JobRow row) {
   row.view.end_time = absl::InfiniteFuture();
   row.paused = false;
   SLUICE_RETURN_IF_ERROR(store_->Transact([&](StoreTransaction& tx) -> absl::Status {
-    SLUICE_RETURN_IF_ERROR(tx.NeedJob(job));  // it may have been deleted meanwhile
+    SLUICE_RETURN_IF_ERROR(tx.NeedJob(job));  // it may have been deleted meanwhile, and what it began with
+    const FromSpec& from = row.view.spec.from;
+    if (!from.reference.empty()) SLUICE_RETURN_IF_ERROR(tx.NeedJob(from.reference));
+    if (!from.job.empty() && row.view.version < 0) SLUICE_RETURN_IF_ERROR(tx.NeedJob(from.job));
     SLUICE_RETURN_IF_ERROR(tx.WithdrawBatch(job, row.view.version + 1));
     return tx.UpdateJob(row);
   }));

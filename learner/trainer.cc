@@ -107,9 +107,16 @@ class LocalTrainer::Impl {
     if (!spec_.from.continue_training) SLUICE_RETURN_IF_ERROR(gang_.BeginReinforcement());
     SLUICE_FAIL_POINT("learner.reinforcement_begun");
     SLUICE_RETURN_IF_ERROR(Publish(0, kNoPolicyVersion));
-    if (!spec_.from.job.empty()) SLUICE_RETURN_IF_ERROR(SetReference());
-    SLUICE_FAIL_POINT("learner.first_published");
-    SLUICE_RETURN_IF_ERROR(MakeCheckpoint().status());
+    const auto rest = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) -> absl::Status {
+      if (!spec_.from.job.empty()) SLUICE_RETURN_IF_ERROR(SetReference());
+      SLUICE_FAIL_POINT("learner.first_published");
+      return MakeCheckpoint().status();
+    };
+    const absl::Status made = rest();
+    // Opening it again begins before this: nobody takes a version for first that has no reference or
+    // checkpoint.
+    if (!made.ok()) Close();
+    SLUICE_RETURN_IF_ERROR(made);
     return policy_;
   }
 
@@ -398,9 +405,13 @@ class LocalTrainer::Impl {
   // What a job begins with that goes on from another: its full checkpoint, where there is one, else (of the
   // weights alone) the version as it was published.
   absl::StatusOr<TrainingState> StateFrom(const FromSpec& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
-    const std::string what = absl::StrCat("from version ", from.version, " of job ", from.job);
+    // What is not kept any more does not come back: the job is refused, as one with a wrong field is.
+    const auto refused = [&](const absl::Status& status) {
+      return Annotate(absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status,
+                      absl::StrCat("from version ", from.version, " of job ", from.job));
+    };
     absl::StatusOr<CheckpointContent> found = ReadCheckpoint(RootOf(from.job), layout_, from.version);
-    if (from.continue_training && !found.ok()) return Annotate(found.status(), what);
+    if (from.continue_training && !found.ok()) return refused(found.status());
     TrainingState state;
     if (from.continue_training) {
       state = std::move(found->state);
@@ -408,7 +419,7 @@ class LocalTrainer::Impl {
       state.masters = std::move(found->state.masters);
     } else {
       absl::StatusOr<std::vector<float>> published = PublishedValues(from.job, from.version);
-      if (!published.ok()) return Annotate(published.status(), what);
+      if (!published.ok()) return refused(published.status());
       state.masters = *std::move(published);
     }
     return state;

@@ -476,6 +476,20 @@ TEST_F(TrainerTest, GoesOnFromAnotherJobWithItsOptimizerScheduleAndReference) {
   }
 }
 
+TEST_F(TrainerTest, IsNotFirstPublishedWithoutTheReferenceThatItAsksFor) {
+  spec_.grpo.kl_coefficient = 0.01;
+  TestGang gang(Folder("without_reference"), 1);
+  ASSERT_TRUE(gang->Open(kJob, spec_).ok());
+  Train(gang, 1, 4);
+  JobSpec next = spec_;
+  next.from = {.job = kJob, .version = 4, .continue_training = true, .reference = "gone"};
+  for (int tries = 0; tries < 2; ++tries) {
+    ASSERT_TRUE(gang->Open("next", next).ok());
+    EXPECT_FALSE(gang->PublishFirst("next").ok()) << tries;
+    EXPECT_EQ(gang->PublishFirst("next").status().code(), absl::StatusCode::kFailedPrecondition) << "closed";
+  }
+}
+
 TEST_F(TrainerTest, BeginsWithTheWeightsOfAnotherJobAlone) {
   spec_.optimizer.warmup_steps = 0;
   TestGang gang(Folder("weights"), 1);
@@ -503,7 +517,7 @@ TEST_F(TrainerTest, BeginsWithTheWeightsOfAnotherJobAlone) {
   JobSpec next = spec_;
   next.from = {.job = "absent", .version = 1};
   const auto absent = gang->Open("next", next);
-  EXPECT_EQ(absent.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(absent.status().code(), absl::StatusCode::kInvalidArgument) << "it does not come back";
   EXPECT_NE(absent.status().message().find("from version 1 of job absent"), std::string::npos)
       << absent.status();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -75,6 +76,11 @@ VersionRange VersionsOf(const Trajectory& trajectory) {
     out.max = std::max(out.max, span.version);
   }
   return out;
+}
+
+// What could not be read once does not come back by trying the write again, for which all jobs would wait.
+absl::Status OfThisJobAlone(const absl::Status& read) {
+  return IsDiskFault(read) ? absl::DataLossError(read.message()) : read;
 }
 
 }  // namespace
@@ -172,6 +178,15 @@ JobRun::HeldOut& JobRun::HeldOutOf(Draw row) {
 
 void JobRun::ForgetEvaluation() {
   for (HeldOut& held_out : held_out_) held_out.summary = {};
+  // Of groups that the scheduler gave up.
+  for (auto it = samples_.lower_bound({{true, 0}, 0}); it != samples_.end();) {
+    const GroupKey key = it->first.group;
+    if (state_.groups.count(key) == 0) {
+      Release(key);
+      CountTokens(0, progress_.ForgetGroup(key));
+    }
+    it = samples_.upper_bound({key, std::numeric_limits<uint32_t>::max()});
+  }
 }
 
 void JobRun::HandleVerdicts(absl::Time now, uint64_t call, const absl::Status& status,
@@ -286,9 +301,9 @@ std::map<std::string, int64_t> JobRun::QueueDepths() const {
 }
 
 void JobRun::Hold(const SampleRef& ref, Trajectory trajectory) {
-  ScoredSample& sample = samples_[ref];
-  held_bytes_ += BytesOf(trajectory) - BytesOf(sample.trajectory);
-  sample = ScoredSample{std::move(trajectory), {}, 0};
+  const auto [it, fresh] = samples_.try_emplace(ref);
+  held_bytes_ += BytesOf(trajectory) - (fresh ? 0 : BytesOf(it->second.trajectory));
+  it->second = ScoredSample{std::move(trajectory), {}, 0};
 }
 
 // The group's samples, in order, which are held no more.
@@ -340,7 +355,7 @@ void JobRun::HandleRecorded(absl::Time now, const TakeRecorded& asked, absl::Sta
   if (!group.ok()) {
     Begin(now);
     const absl::Status why =
-        Annotate(group.status(), absl::StrCat("draw ", asked.draw, " cannot be taken over"));
+        Annotate(OfThisJobAlone(group.status()), absl::StrCat("draw ", asked.draw, " cannot be taken over"));
     writes_.push_back([why](StoreTransaction&) { return why; });
     return;
   }
@@ -465,7 +480,7 @@ void JobRun::CompareStep(absl::Time now, const CommitVersion& a, StepRecordView 
   const auto step = read.ok() ? replay_->Compare(*std::move(read), record, recorded_job_hash_)
                               : absl::StatusOr<ReplayStepView>(read.status());
   if (!step.ok()) {
-    writes_.push_back([why = step.status()](StoreTransaction&) { return why; });
+    writes_.push_back([why = OfThisJobAlone(step.status())](StoreTransaction&) { return why; });
     return;
   }
   writes_.push_back(

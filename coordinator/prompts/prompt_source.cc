@@ -315,12 +315,25 @@ absl::Status CheckGroupSize(const JobSpec& spec, const PromptSet& prompts, int64
                      " are carried; lower sampling.max_new_tokens or leave them out"));
   }
   const int64_t group = spec.sampling.group_size * (new_tokens * token_bytes + experts);
-  if (group <= kMaxGroupBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("sampling.group_size: a group of ", spec.sampling.group_size,
-                                                 " completions of ", new_tokens, " tokens may have ", group,
-                                                 " bytes, at most ", kMaxGroupBytes,
-                                                 " are kept; lower it or sampling.max_new_tokens, or leave "
-                                                 "sampling.record_experts or top_logprobs out"));
+  if (group > kMaxGroupBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.group_size: a group of ", spec.sampling.group_size, " completions of ",
+                     new_tokens, " tokens may have ", group, " bytes, at most ", kMaxGroupBytes,
+                     " are kept; lower it or sampling.max_new_tokens, or leave sampling.record_experts or "
+                     "top_logprobs out"));
+  }
+  std::vector<const EvaluationSpec*> evaluations = {&spec.evaluation};
+  for (const EvaluationSpec& more : spec.more_evaluations) evaluations.push_back(&more);
+  for (size_t i = 0; i < evaluations.size(); ++i) {
+    const int64_t tokens = SamplingOf(params, *evaluations[i]).max_new_tokens;
+    const int64_t bytes = evaluations[i]->samples_per_prompt * tokens * token_bytes;
+    if (bytes <= kMaxGroupBytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        i == 0 ? "evaluation" : absl::StrCat("more_evaluations[", i - 1, "]"),
+        ".samples_per_prompt: ", evaluations[i]->samples_per_prompt, " completions of ", tokens,
+        " tokens may have ", bytes, " bytes, at most ", kMaxGroupBytes, " are kept; lower one of them"));
+  }
+  return absl::OkStatus();
 }
 
 size_t ShuffledOrder::At(uint64_t ordinal) {

@@ -202,6 +202,18 @@ TEST(CheckGroupSizeTest, ForeseesAGroupThatNothingCouldKeep) {
   EXPECT_TRUE(CheckGroupSize(spec, prompts, kExpertBytes).ok());
 }
 
+TEST(CheckGroupSizeTest, ForeseesAnEvaluationThatNothingCouldKeep) {
+  JobSpec spec;
+  spec.evaluation.samples_per_prompt = 4096;
+  EXPECT_TRUE(CheckGroupSize(spec, {}, 0).ok());
+  spec.more_evaluations.resize(2);
+  spec.more_evaluations[1].samples_per_prompt = 4096;
+  spec.more_evaluations[1].sampling.max_new_tokens = 1 << 15;
+  EXPECT_THAT(
+      std::string(CheckGroupSize(spec, {}, 0).message()),
+      testing::StartsWith("more_evaluations[1].samples_per_prompt: 4096 completions of 32768 tokens"));
+}
+
 TEST(CheckWarmStartBatchTest, ForeseesABatchThatIsNoMessage) {
   JobSpec spec;
   PromptSet prompts;

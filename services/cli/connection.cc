@@ -41,21 +41,25 @@ void AddConnectionOptions(CLI::App& command, ConnectionOptions& options) {
 
 absl::StatusOr<std::unique_ptr<JobClient>> ConnectToCoordinator(const ConnectionOptions& options) {
   SLUICE_ASSIGN_OR_RETURN(const std::string address, FindCoordinator(options.coordinator, options.state));
-  SLUICE_ASSIGN_OR_RETURN(Peer peer, Connect(address));
+  SLUICE_ASSIGN_OR_RETURN(Peer peer,
+                          Connect(address, ChannelUse::kLongSilentCalls));  // submit reads all prompts
   return std::make_unique<JobClient>(std::move(peer));
 }
 
 absl::StatusOr<std::string> SubmitJob(const ConnectionOptions& options, const v1::JobSpec& spec,
                                       absl::Duration patience, std::string request_id) {
-  const absl::Time deadline = absl::Now() + patience;
+  absl::Time deadline = absl::Now() + patience;
   if (request_id.empty()) {
     SLUICE_ASSIGN_OR_RETURN(request_id, RandomRequestId());
   }
   while (true) {
+    const absl::Time asked = absl::Now();
     const auto client = ConnectToCoordinator(options);
     const absl::StatusOr<std::string> job =
         client.ok() ? (*client)->Submit(spec, request_id) : absl::StatusOr<std::string>(client.status());
-    if (!absl::IsUnavailable(job.status()) || absl::Now() > deadline) return job;
+    const absl::Time now = absl::Now();
+    if (now - asked > patience) deadline = now + patience;  // it was there, and is away only since now
+    if (!absl::IsUnavailable(job.status()) || now > deadline) return job;
     absl::SleepFor(kReconnectDelay);
   }
 }

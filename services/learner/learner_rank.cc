@@ -263,7 +263,8 @@ absl::Status LearnerRank::Export(const JobId& job, PolicyVersion version, const 
 absl::Status LearnerRank::Forget(const JobId& job) {
   SLUICE_ASSIGN_OR_RETURN(LocalTrainer * local, trainer());
   SLUICE_RETURN_IF_ERROR(local->Forget(job));
-  NoteSaved(job, true);
+  absl::MutexLock lock(&mu_);
+  if (unsaved_job_ == job) unsaved_job_.clear();  // another one's steps are still to be saved
   return absl::OkStatus();
 }
 

@@ -96,9 +96,12 @@ absl::StatusOr<v1::JobSpec> SpecOf(const SubmitOptions& o) {
   } else {
     SLUICE_ASSIGN_OR_RETURN(spec, ReadJob(o.file, o.set));
   }
+  // What the flag says takes the place of what the file says: a version there is another job's.
+  const bool goes_on = o.continue_training || spec.from().continue_training();
+  spec.clear_from();
   spec.mutable_from()->set_job(from.job);
   if (from.version) spec.mutable_from()->set_policy_version(*from.version);
-  if (o.continue_training) spec.mutable_from()->set_continue_training(true);
+  if (goes_on) spec.mutable_from()->set_continue_training(true);
   if (o.keep_reference) spec.mutable_from()->set_reference(from.job);
   return spec;
 }
