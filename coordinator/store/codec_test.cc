@@ -155,6 +155,7 @@ TEST(SpecJson, ReadsBackEveryFieldThatIsNotTheDefault) {
   spec.timeout = {1, 2, 3, 4, 5, 2, 4};
   spec.share = {-6, 7, 8};
   spec.from = {"before", 4, true, "first", 5, 6};
+  spec.replay = {"recorded", 3};
   spec.stop_steps = 99;
   const std::string json = SpecToJson(spec);
   auto read = SpecFromJson(json);

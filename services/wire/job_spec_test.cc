@@ -65,21 +65,22 @@ TEST(JobSpecProto, DeterministicJobsWaitForTheirGroups) {
   EXPECT_EQ(FromProto(ToProto(spec))->staleness.on_deadline, OnDeadline::kWait);
 }
 
-// The first field of the message or of one in it that is not set; of a oneof one field is enough.
-std::string Unset(const google::protobuf::Message& message) {
+// The fields of the message and of those in it that are not set; of a oneof one field is enough.
+std::vector<std::string> Unset(const google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<std::string> out;
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
     const google::protobuf::FieldDescriptor& field = *message.GetDescriptor()->field(i);
     if (const auto* one = field.real_containing_oneof(); one != nullptr && reflection.HasOneof(message, one))
       continue;
     const bool set = field.is_repeated() ? reflection.FieldSize(message, &field) > 0
                                          : reflection.HasField(message, &field);
-    if (!set) return field.name();
-    if (field.is_repeated() || field.message_type() == nullptr) continue;
-    const std::string inside = Unset(reflection.GetMessage(message, &field));
-    if (!inside.empty()) return field.name() + "." + inside;
+    if (!set) out.push_back(field.name());
+    if (!set || field.is_repeated() || field.message_type() == nullptr) continue;
+    for (const std::string& inside : Unset(reflection.GetMessage(message, &field)))
+      out.push_back(field.name() + "." + inside);
   }
-  return "";
+  return out;
 }
 
 TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
@@ -111,7 +112,11 @@ TEST(JobSpecProto, RoundTripsWhenNothingIsDefault) {
               hedge_seconds: 0.5 group_seconds: 7 }
     share { priority: -2 min_workers: 3 max_workers: 4 }
     replay { job: "recorded" steps: 3 })");
-  EXPECT_EQ(Unset(proto), "from") << "a field that is not set here is not tested";
+  // Others are tested by themselves: a name and a sampling are of more_evaluations here, a replay begins with
+  // nothing.
+  EXPECT_THAT(Unset(proto), testing::UnorderedElementsAre("deterministic", "evaluation.name",
+                                                          "evaluation.sampling", "from"))
+      << "a field that is not set here is not tested";
   const absl::StatusOr<JobSpec> spec = FromProto(proto);
   ASSERT_TRUE(spec.ok()) << spec.status();
   std::string difference;
