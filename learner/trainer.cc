@@ -407,8 +407,10 @@ class LocalTrainer::Impl {
   absl::StatusOr<TrainingState> StateFrom(const FromSpec& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(call_mu_) {
     // What is not kept any more does not come back: the job is refused, as one with a wrong field is.
     const auto refused = [&](const absl::Status& status) {
-      return Annotate(absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status,
-                      absl::StrCat("from version ", from.version, " of job ", from.job));
+      const std::string what = absl::StrCat("from version ", from.version, " of job ", from.job);
+      if (!absl::IsNotFound(status)) return Annotate(status, what);
+      return absl::InvalidArgumentError(absl::StrCat(what, ": ", status.message(), "; `sluice checkpoints ",
+                                                     from.job, "` lists those that are kept whole"));
     };
     absl::StatusOr<CheckpointContent> found = ReadCheckpoint(RootOf(from.job), layout_, from.version);
     if (from.continue_training && !found.ok()) return refused(found.status());

@@ -264,6 +264,7 @@ Box Joined(string_view text, const std::vector<Span>& spans) {
     either = either || !word.empty();
   }
   Box box;
+  box.offset = spans[first].content_begin;
   auto content = [&](size_t i) {
     return text.substr(spans[i].content_begin, spans[i].content_end - spans[i].content_begin);
   };
@@ -273,7 +274,6 @@ Box Joined(string_view text, const std::vector<Span>& spans) {
     if (!StandBeside(text.substr(end, spans[first].begin - end))) break;
     either = true;
   }
-  box.offset = spans[first].content_begin;
   for (size_t i = first; i < spans.size(); ++i) {
     if (i > first && content(i) == content(i - 1)) continue;
     if (either) box.alternatives.emplace_back(content(i));

@@ -350,6 +350,8 @@ std::optional<Candidate> AfterHashes(string_view text, Asked asked) {
 
 Candidate Boxed(Box box) {
   Candidate out = Found(ExtractionRule::kBoxed, box.text, box.offset);
+  // The text of several boxes is longer than the one whose place is told.
+  out.found.offset = std::min(out.found.offset, box.end);
   out.found.alternatives = std::move(box.alternatives);
   out.end = box.end;
   return out;

@@ -369,6 +369,11 @@ TEST(ExtractAnswerTest, LooksForWhatIsAsked) {
     EXPECT_EQ(AskedBy(value), Asked::kValue);
 }
 
+TEST(ExtractAnswerTest, OffsetOfSeveralBoxesIsWithinTheCompletion) {
+  const std::string completion = "\\boxed{" + std::string(80, ':') + "?}\\boxed{5}";
+  EXPECT_LE(ExtractAnswer(completion).offset, completion.size());
+}
+
 TEST(ExtractAnswerTest, OffsetPointsIntoTheCompletion) {
   for (const char* completion : {"so \\boxed{ 72 }", "The answer is **72**.", "x\n#### 72", "and 72 it is",
                                  "<think>5</think> the answer: 72", "<answer> 72 </answer>", " 72"}) {
