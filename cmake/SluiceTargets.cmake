@@ -112,10 +112,16 @@ function(_sluice_batches sources size)
   endforeach()
 endfunction()
 
-# What kind a target of this folder with these DEPS is; `suffix` _test or empty.
+# What kind a target of this folder with these DEPS, and what they link, is; `suffix` _test or empty.
 function(_sluice_kind out suffix deps)
   file(RELATIVE_PATH dir ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  if(dir MATCHES "^services" OR deps MATCHES "(^|;)(services_|bench_|sluice_proto)")
+  foreach(dep ${deps})
+    if(TARGET ${dep})
+      get_target_property(below ${dep} INTERFACE_LINK_LIBRARIES)
+      list(APPEND deps ${below})
+    endif()
+  endforeach()
+  if(dir MATCHES "^services" OR "${deps}" MATCHES "(^|;)(services_|sluice_proto)")
     set(${out} service${suffix} PARENT_SCOPE)
   elseif(suffix)
     set(${out} test PARENT_SCOPE)

@@ -1,4 +1,4 @@
-// A real coordinator, started beside the running binary, and the folder that it works in.
+// A real coordinator, started beside the running binary.
 #pragma once
 
 #include <sys/types.h>
@@ -9,20 +9,6 @@
 #include "absl/status/status.h"
 
 namespace sluice::bench {
-
-// A folder of its own, removed at the end, or the one that was named, which is made and stays.
-class Folder {
- public:
-  Folder(const std::string& named, const std::string& stem);
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool own_ = false;
-};
 
 // Stopped at the end when it was started here. Thread-compatible.
 class CoordinatorProcess {

@@ -21,6 +21,7 @@
 #include "bench/fleet_load/process_figures.h"
 #include "bench/fleet_load/simulated_workers.h"
 #include "bench/fleet_load/trivial_services.h"
+#include "bench/folder.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status.h"

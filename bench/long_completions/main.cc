@@ -22,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "bench/fleet_load/coordinator_process.h"
 #include "bench/fleet_load/process_figures.h"
+#include "bench/folder.h"
 #include "bench/long_completions/roles.h"
 #include "core/base/file.h"
 #include "core/base/log.h"

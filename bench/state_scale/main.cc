@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/fleet_load/trivial_services.h"
+#include "bench/folder.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/store/store.h"
 #include "core/base/file.h"
@@ -282,13 +283,9 @@ class Measured {
 };
 
 absl::Status Main(const Options& o) {
-  const bool own = o.state.empty();
-  std::string folder = o.state;
-  if (own) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "state_scale.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) return absl::UnavailableError("no room for a folder");
-    folder = pattern;
-  }
+  const Folder made(o.state, "state_scale");
+  const std::string& folder = made.path();
+  if (folder.empty()) return absl::UnavailableError("no room for a folder");
   SLUICE_RETURN_IF_ERROR(MakeDirectories(folder));
   std::ofstream prompts(folder + "/prompts.jsonl");
   for (int i = 0; i < 1000; ++i)
@@ -297,8 +294,6 @@ absl::Status Main(const Options& o) {
   absl::Status status;
   if (!FileExists(folder + "/coordinator/sluice.db")) status = MakeState(o, folder);
   if (status.ok() && !o.make_only) status = Measured(o, folder).Run();
-  std::error_code ignored;
-  if (own) std::filesystem::remove_all(folder, ignored);
   return status;
 }
 
